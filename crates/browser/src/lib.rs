@@ -1,0 +1,1 @@
+//! The page loader: discovers, blocks, computes, paints; yields timings

@@ -1,0 +1,3 @@
+//! `velodrome`: thin verbs over `lab`.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! A browser's network stack: name resolution, pools, connections, dispatch

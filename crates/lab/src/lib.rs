@@ -1,0 +1,1 @@
+//! Plans, runs, paired statistics and result files

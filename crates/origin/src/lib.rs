@@ -1,0 +1,1 @@
+//! Serves recorded pages: matching, think time, framing

@@ -1,0 +1,1 @@
+//! What a page is: resources, hosts, dependencies and computation; HAR in and out; generated corpora

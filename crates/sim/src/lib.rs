@@ -1,0 +1,1 @@
+//! The virtual world: hosts, connections and the event queue

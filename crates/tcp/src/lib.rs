@@ -1,0 +1,1 @@
+//! Virtual TCP at segment level: handshake, windows, congestion control, recovery

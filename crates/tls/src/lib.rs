@@ -1,0 +1,1 @@
+//! TLS as flights and records: exact bytes and round trips, no cryptography

@@ -1,0 +1,3 @@
+//! The project's own checks, run by `make test`.
+
+fn main() {}
