@@ -1,1 +1,12 @@
-//! What a page is: resources, hosts, dependencies and computation; HAR in and out; generated corpora
+//! What a page is: resources, sizes, header fields, hosts, dependencies, computation.
+
+pub mod corpus;
+pub mod error;
+pub mod har;
+pub mod page;
+
+pub use error::{Error, Fault};
+pub use page::{
+    Assumption, Cause, Host, Invalid, Kind, Page, Priority, Recorded, Resource, ResourceId, ScriptMode,
+    Source,
+};
