@@ -1,0 +1,199 @@
+//! The queue and the line behind it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use base::{Bitrate, Duration, Instant, Rng};
+
+use crate::queue::{Queue, Queued};
+use crate::{Node, Packet, PathStats, QueueConfig, Rate, Trace};
+
+/// A node that queues packets and sends them one after the other.
+///
+/// A packet leaves when its last bit is sent. At one and the same moment, the line first finishes what it sends and
+/// takes the next packet, and only then does a new one enter.
+///
+/// When a packet goes on the line, the moment at which it leaves is settled; it is handed on with that moment, ahead
+/// of time. That is why a [`Path`](crate::Path) needs to be woken once a packet and not once a node.
+#[derive(Clone, Debug)]
+pub struct Bottleneck<P> {
+    queue: Queue<P>,
+    config: QueueConfig,
+    line: Line<P>,
+    /// Packets with the moment at which they leave.
+    sent: VecDeque<(Instant, P)>,
+    pub(crate) stats: PathStats,
+}
+
+#[derive(Clone, Debug)]
+enum Line<P> {
+    Constant {
+        /// `None`: takes no time.
+        rate: Option<Bitrate>,
+        /// When the line has sent what is on it, or, if later, when the last packet entered the queue.
+        free_at: Instant,
+    },
+    Trace(TraceLine<P>),
+}
+
+#[derive(Clone, Debug)]
+struct TraceLine<P> {
+    trace: Arc<Trace>,
+    /// Number of the next opportunity.
+    next: u64,
+    /// The opportunity in use and the bytes it can still deliver.
+    at: Instant,
+    credit: u32,
+    /// A packet that a part of is still to be delivered, and how much.
+    partial: Option<(Queued<P>, u32)>,
+    /// Since when there has been something to send.
+    busy_from: Instant,
+}
+
+impl<P: Packet> Bottleneck<P> {
+    /// A line of the given rate behind a queue. `rng` salts FQ-CoDel's hash and serves nothing else.
+    pub fn new(rate: &Rate, queue: &QueueConfig, rng: Rng) -> Self {
+        let line = match rate {
+            Rate::Unlimited => Line::Constant { rate: None, free_at: Instant::ZERO },
+            Rate::Constant(rate) => Line::Constant { rate: Some(*rate), free_at: Instant::ZERO },
+            Rate::Trace(trace) => Line::Trace(TraceLine {
+                trace: trace.clone(),
+                next: 0,
+                at: Instant::ZERO,
+                credit: 0,
+                partial: None,
+                busy_from: Instant::ZERO,
+            }),
+        };
+        Self {
+            queue: Queue::new(queue.discipline, rng),
+            config: *queue,
+            line,
+            sent: VecDeque::new(),
+            stats: PathStats::default(),
+        }
+    }
+
+    /// Bytes that wait, without the packet on the line.
+    pub fn queue_bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+
+    /// Packets in the queue, on the line, and sent but not yet taken.
+    pub fn len(&self) -> usize {
+        let partial = matches!(&self.line, Line::Trace(TraceLine { partial: Some(_), .. }));
+        self.queue.len() + usize::from(partial) + self.sent.len()
+    }
+
+    /// Whether there are none of these.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes the next packet whose moment of leaving is settled, with that moment, which may lie ahead of the last
+    /// call's time.
+    pub(crate) fn take_settled(&mut self) -> Option<(Instant, P)> {
+        self.sent.pop_front()
+    }
+
+    /// Does all that the line and the queue do up to `now`.
+    pub(crate) fn advance(&mut self, now: Instant) {
+        let Self { queue, line, sent, stats, .. } = self;
+        match line {
+            Line::Constant { rate, free_at } => {
+                while *free_at <= now {
+                    let Some(next) = queue.pop(*free_at, &mut stats.dropped_queue) else { break };
+                    stats.note_wait(free_at.since(next.at));
+                    let takes = rate.map_or(Duration::ZERO, |r| r.time_to_send(u64::from(next.len)));
+                    stats.busy += takes;
+                    *free_at += takes;
+                    sent.push_back((*free_at, next.packet));
+                }
+            }
+            Line::Trace(line) => line.advance(now, queue, sent, stats),
+        }
+    }
+}
+
+impl<P: Packet> TraceLine<P> {
+    fn advance(
+        &mut self,
+        now: Instant,
+        queue: &mut Queue<P>,
+        sent: &mut VecDeque<(Instant, P)>,
+        stats: &mut PathStats,
+    ) {
+        while self.partial.is_some() || queue.len() > 0 {
+            if self.trace.at(self.next) > now {
+                return;
+            }
+            self.at = self.trace.at(self.next);
+            self.next += 1;
+            self.credit = Trace::OPPORTUNITY_BYTES;
+            // What an opportunity has left when the queue is empty is lost.
+            while let Some((packet, left)) = self.partial.take().or_else(|| {
+                let next = queue.pop(self.at, &mut stats.dropped_queue)?;
+                stats.note_wait(self.at.since(next.at));
+                let len = next.len;
+                Some((next, len))
+            }) {
+                if left > self.credit {
+                    self.partial = Some((packet, left - self.credit));
+                    break;
+                }
+                self.credit -= left;
+                sent.push_back((self.at, packet.packet));
+                if self.credit == 0 {
+                    break;
+                }
+            }
+            stats.busy += self.at.since(self.busy_from);
+            self.busy_from = self.at;
+        }
+    }
+}
+
+impl<P: Packet> Node<P> for Bottleneck<P> {
+    fn push(&mut self, now: Instant, packet: P) {
+        self.advance(now);
+        let idle_limit = QueueConfig::UNLIMITED;
+        let mut limit = &self.config;
+        match &mut self.line {
+            Line::Constant { free_at, .. } if *free_at <= now => {
+                // An idle line takes the packet at once, whatever the queue could hold.
+                limit = &idle_limit;
+                *free_at = now;
+            }
+            Line::Trace(line) if self.queue.len() == 0 && line.partial.is_none() => {
+                line.next = line.trace.first_after(now);
+                line.busy_from = now;
+            }
+            _ => {}
+        }
+        let len = packet.wire_len();
+        self.stats.dropped_queue += self.queue.push(Queued { at: now, len, packet }, limit);
+        self.advance(now);
+        self.stats.queue_bytes_max = self.stats.queue_bytes_max.max(self.queue.bytes());
+    }
+
+    fn pop(&mut self, now: Instant) -> Option<P> {
+        self.advance(now);
+        if self.sent.front()?.0 > now {
+            return None;
+        }
+        self.sent.pop_front().map(|(_, packet)| packet)
+    }
+
+    fn next_time(&self) -> Option<Instant> {
+        if let Some((at, _)) = self.sent.front() {
+            return Some(*at);
+        }
+        // A constant line has a settled packet whenever something waits; a trace settles at its opportunities.
+        match &self.line {
+            Line::Trace(line) if line.partial.is_some() || self.queue.len() > 0 => {
+                Some(line.trace.at(line.next))
+            }
+            _ => None,
+        }
+    }
+}
