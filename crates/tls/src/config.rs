@@ -117,6 +117,12 @@ impl Config {
         }
     }
 
+    /// The same for a client that has a ticket from an earlier connection.
+    pub const fn resumed(self) -> Self {
+        let mode = if self.mode.is_tls13() { Mode::Tls13Resumed } else { Mode::Tls12Resumed };
+        Self { mode, ..self }
+    }
+
     /// Whether data may go with the ClientHello.
     pub(crate) fn is_early(&self) -> bool {
         self.early_data && self.mode == Mode::Tls13Resumed

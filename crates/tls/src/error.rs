@@ -26,7 +26,7 @@ pub enum Error {
         /// The message that should have come, if any.
         expected: Option<Message>,
     },
-    /// A handshake message longer than we are ready to read: OpenSSL's limit on a certificate chain, 102,400 bytes.
+    /// A handshake message of more than 2 MiB.
     MessageTooLong(u32),
     /// The peer gave up, with this alert description (RFC 8446 section 6).
     Alert(u8),

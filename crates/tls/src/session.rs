@@ -11,8 +11,9 @@ use crate::{Config, Error, Message, Packing};
 
 /// A record is not cut shorter than this for want of room in the transport below, or its overhead would show.
 const SMALL_RECORD: u64 = 1_024;
-/// Longest handshake message read: OpenSSL's default limit on a certificate chain.
-const MAX_MESSAGE: u32 = 102_400;
+/// Longest handshake message read. Messages are counted and not kept, so this protects no memory; real stacks stop at
+/// less (OpenSSL at a chain of 102,400 bytes), but post-quantum chains are there to be tried.
+const MAX_MESSAGE: u32 = 1 << 21;
 
 /// One end of a TLS connection, without its cryptography.
 ///
