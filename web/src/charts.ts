@@ -1,0 +1,194 @@
+// The scatter of two transports and the cumulative distribution of all.
+
+import * as Plot from "@observablehq/plot";
+
+import type { Overview } from "./data.ts";
+import { h, type Child } from "./dom.ts";
+import { bytes, count, protocol, signed, time } from "./format.ts";
+import { toAddress, type Metric, type State } from "./state.ts";
+import { hideTip, showTip } from "./tooltip.ts";
+
+interface Point {
+  page: number;
+  x: number;
+  y: number;
+}
+
+/** Seconds, kilobytes or a count: what the axes are in. */
+export function scaled(metric: Metric, value: number): number {
+  return metric.unit === "time" ? value / 1e6 : metric.unit === "bytes" ? value / 1e3 : value;
+}
+
+/** A median as text. */
+export function figure(metric: Metric, value: number | null | undefined): string {
+  if (value == null) return "–";
+  return metric.unit === "time" ? time(value / 1000) : metric.unit === "bytes" ? bytes(value) : count(value);
+}
+
+/** How much less y is than x, in percent of x: the lab's speed-up. */
+export function saving(x: number | null | undefined, y: number | null | undefined): number | null {
+  return x == null || y == null || x === 0 ? null : (100 * (x - y)) / x;
+}
+
+function axisLabel(metric: Metric): string {
+  return { time: `${metric.label} (s)`, bytes: `${metric.label} (kB)`, count: metric.label }[metric.unit];
+}
+
+const FONT = { fontSize: "12.5px", fontFamily: "inherit", background: "none", color: "var(--ink)", overflow: "visible" };
+
+/** The medians of `metric` over one transport, one a page. */
+export function medians(overview: Overview, state: State, transport: number): (number | null)[] {
+  return overview.cells[state.network]![transport]!.medians[state.metric.key]!;
+}
+
+/** One point a page; pages outside `among` are faint. */
+export function scatter(overview: Overview, state: State, among: Set<number>, open: (page: number) => void): Child[] {
+  const { metric } = state;
+  const [xs, ys] = [medians(overview, state, state.x), medians(overview, state, state.y)];
+  const all = xs.flatMap<Point>((x, page) => {
+    const y = ys[page];
+    return x == null || y == null ? [] : [{ page, x: scaled(metric, x), y: scaled(metric, y) }];
+  });
+  const points = state.log ? all.filter((p) => p.x > 0 && p.y > 0) : all;
+  const hidden = xs.length - points.length;
+  if (points.length === 0) return [h("p", { class: "muted" }, "No page has this figure over both transports.")];
+  const values = points.flatMap((p) => [p.x, p.y]);
+  const [min, max] = [Math.min(...values), Math.max(...values) || 1];
+  const domain: [number, number] = state.log ? [min / 1.15, max * 1.15] : [0, max * 1.04];
+  const [lo, hi] = domain;
+  const between = (f: number) => (state.log ? lo * (hi / lo) ** f : lo + f * (hi - lo));
+  const [nx, ny] = [protocol(overview.summary.transports[state.x]!), protocol(overview.summary.transports[state.y]!)];
+  const better = metric.unit === "time" ? "faster" : "less";
+  const size = 600;
+  const color = (p: Point) => (p.y < p.x ? `var(--t${state.y})` : p.y > p.x ? `var(--t${state.x})` : "var(--muted)");
+  const axis = { type: state.log ? "log" : "linear", domain, ...(state.log && { tickFormat: "~g", ticks: 6 }) } as const;
+  const half = (text: string, x: number, y: number, transport: number, anchor: "start" | "end") =>
+    Plot.text([text], { x: between(x), y: between(y), textAnchor: anchor, fill: `var(--t${transport}-ink)`, fontWeight: 600, fontSize: 14 });
+  const plot = Plot.plot({
+    width: size,
+    height: size,
+    marginLeft: 56,
+    marginBottom: 44,
+    marginTop: 14,
+    marginRight: 14,
+    style: FONT,
+    className: "plot",
+    ariaLabel: `${metric.label}: ${ny} against ${nx}, one point a page`,
+    x: { ...axis, label: `${nx}: ${axisLabel(metric)}`, labelAnchor: "center", labelArrow: "none" },
+    y: { ...axis, label: `${ny}: ${axisLabel(metric)}`, labelAnchor: "center", labelArrow: "none" },
+    marks: [
+      Plot.gridX({ stroke: "var(--rule)", strokeOpacity: 1 }),
+      Plot.gridY({ stroke: "var(--rule)", strokeOpacity: 1 }),
+      half(`${nx} ${better} ↖`, 0.03, 0.965, state.x, "start"),
+      half(`↘ ${ny} ${better}`, 0.97, 0.035, state.y, "end"),
+      Plot.link([0], { x1: lo, y1: lo, x2: hi, y2: hi, stroke: "var(--identity)", strokeWidth: 1.75, className: "identity" }),
+      Plot.dot(points, {
+        x: "x",
+        y: "y",
+        r: points.length > 1000 ? 2.5 : 4,
+        fill: color,
+        fillOpacity: (p: Point) => (among.has(p.page) ? 0.6 : 0.08),
+        stroke: color,
+        strokeOpacity: (p: Point) => (among.has(p.page) ? 1 : 0.15),
+        strokeWidth: 1,
+        href: (p: Point) => toAddress(overview, { ...state, page: p.page }),
+        ariaLabel: (p: Point) => overview.pages.title[p.page] || overview.pages.id[p.page]!,
+        className: "points",
+      }),
+      Plot.dot(points, Plot.pointer({ x: "x", y: "y", r: 8, stroke: "var(--ink)", strokeWidth: 2, maxRadius: 24 })),
+    ],
+  });
+  // The table is the way through the pages by keyboard; several hundred stops here would be in its way.
+  for (const link of plot.querySelectorAll("a")) link.setAttribute("tabindex", "-1");
+  let near: Point | null = null;
+  plot.addEventListener("input", () => {
+    near = (plot as { value?: Point | null }).value ?? null;
+    (plot as SVGElement | HTMLElement).style.cursor = near ? "pointer" : "";
+    if (!near) hideTip();
+  });
+  plot.addEventListener("pointermove", (event) => {
+    const { clientX, clientY } = event as PointerEvent;
+    if (near) showTip(clientX, clientY, pointTip(overview, state, near.page));
+  });
+  plot.addEventListener("pointerleave", hideTip);
+  plot.addEventListener("click", (event) => {
+    if (!near) return;
+    event.preventDefault();
+    open(near.page);
+  });
+  return [plot, hidden > 0 && h("p", { class: "muted" }, `${count(hidden)} of ${count(xs.length)} pages have no such figure over both transports and are not shown.`)];
+}
+
+function pointTip(overview: Overview, state: State, page: number): Child[] {
+  const { pages, summary } = overview;
+  const value = (t: number) => medians(overview, state, t)[page];
+  const row = (t: number) =>
+    h("tr", {}, h("th", {}, h("i", { class: "dot", style: `background:var(--t${t})` }), protocol(summary.transports[t]!)), h("td", { class: "n" }, figure(state.metric, value(t))));
+  return [
+    h("b", {}, pages.title[page] || pages.id[page]!),
+    h("div", { class: "muted url" }, pages.url[page]!),
+    h("table", {}, row(state.x), row(state.y), h("tr", {}, h("th", {}, state.metric.unit === "time" ? "speed-up" : "saving"), h("td", { class: "n" }, signed(saving(value(state.x), value(state.y)))))),
+    h("div", { class: "muted" }, `${pages.requests[page]} requests, ${pages.hosts[page]} hosts, ${bytes(pages.bytes[page])}`),
+  ];
+}
+
+/** The share of pages at or below each value, one line a transport. */
+export function distribution(overview: Overview, state: State): Child[] {
+  const { metric } = state;
+  const lines = overview.summary.transports.map((name, transport) => {
+    const values = medians(overview, state, transport)
+      .flatMap((v) => (v == null ? [] : [scaled(metric, v)]))
+      .filter((v) => !state.log || v > 0)
+      .sort((a, b) => a - b);
+    return { name: protocol(name), transport, values };
+  });
+  const shown = lines.filter((l) => l.values.length > 0);
+  if (shown.length === 0) return [h("p", { class: "muted" }, "No complete loads.")];
+  const ends = shown.flatMap((l) => [l.values[0]!, l.values.at(-1)!]);
+  const start = state.log ? Math.min(...ends) / 1.15 : 0;
+  const steps = (values: number[]): [number, number][] => [[start, 0], ...values.map((v, i): [number, number] => [v, (100 * (i + 1)) / values.length])];
+  const height = 600;
+  const plot = Plot.plot({
+    width: 600,
+    height,
+    marginLeft: 56,
+    marginBottom: 44,
+    marginTop: 14,
+    marginRight: 24,
+    style: FONT,
+    className: "plot",
+    ariaLabel: `Cumulative distribution of ${metric.label} over pages, one line a transport`,
+    x: { type: state.log ? "log" : "linear", domain: [start, Math.max(...ends) * 1.02 || 1], label: axisLabel(metric), labelAnchor: "center", labelArrow: "none", ...(state.log && { tickFormat: "~g", ticks: 6 }) },
+    y: { domain: [0, 100], label: "pages at or below (%)", labelAnchor: "center", labelArrow: "none" },
+    marks: [
+      Plot.gridX({ stroke: "var(--rule)", strokeOpacity: 1 }),
+      Plot.gridY({ stroke: "var(--rule)", strokeOpacity: 1 }),
+      Plot.ruleY([50], { stroke: "var(--muted)", strokeDasharray: "3 4" }),
+      shown.map((l) =>
+        Plot.line(steps(l.values), { curve: "step-after", stroke: `var(--t${l.transport})`, strokeWidth: 2.25, strokeDasharray: ["", "7 3", "2 3", "9 3 2 3"][l.transport % 4]! }),
+      ),
+      shown.map((l, i) => {
+        const share = 0.88 - 0.2 * i;
+        const at = l.values[Math.min(l.values.length - 1, Math.floor(share * l.values.length))]!;
+        return Plot.text([[at, share * 100]], { text: [l.name], dx: 10, dy: 8, textAnchor: "start", fill: `var(--t${l.transport}-ink)`, fontWeight: 600, fontSize: 14, stroke: "var(--paper)", strokeWidth: 5 });
+      }),
+    ],
+  });
+  const invert = plot.scale("x")?.invert;
+  plot.addEventListener("pointermove", (event) => {
+    const { clientX, clientY } = event as PointerEvent;
+    const box = plot.getBoundingClientRect();
+    const at = invert?.(((clientX - box.left) / box.width) * 600) as number | undefined;
+    if (at === undefined || at < start) return hideTip();
+    const share = (values: number[]) => (100 * values.filter((v) => v <= at).length) / values.length;
+    const value = metric.unit === "time" ? at * 1e6 : metric.unit === "bytes" ? at * 1e3 : at;
+    showTip(
+      clientX,
+      clientY,
+      h("b", {}, `Within ${figure(metric, value)}`),
+      h("table", {}, shown.map((l) => h("tr", {}, h("th", {}, h("i", { class: "dot", style: `background:var(--t${l.transport})` }), l.name), h("td", { class: "n" }, `${share(l.values).toFixed(0)} % of pages`)))),
+    );
+  });
+  plot.addEventListener("pointerleave", hideTip);
+  return [plot];
+}
