@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::result::Key;
+
 /// What went wrong. Its `Display` is one line that names the file, the line or the field.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -44,6 +46,8 @@ pub enum Error {
         /// What it holds, and what to do.
         what: String,
     },
+    /// A load panicked: an invariant of our own does not hold, which is our fault.
+    Invariant(Key),
 }
 
 impl Error {
@@ -62,6 +66,11 @@ impl fmt::Display for Error {
             Error::Plan { file, line: None, what } => write!(f, "{file}: {what}"),
             Error::Asked(what) => f.write_str(what),
             Error::Folder { dir, what } => write!(f, "{}: {what}", dir.display()),
+            Error::Invariant(Key { page, network, transport, run }) => write!(
+                f,
+                "{page}: its load over {transport} on {network}, run {run}, broke one of our own invariants; \
+                 please report it with the page and the plan"
+            ),
         }
     }
 }

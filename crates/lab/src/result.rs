@@ -18,9 +18,10 @@ use crate::error::Error;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoadOutcome {
-    /// `onload` fired; some resources may have failed.
+    /// Every resource was fetched and used.
     Complete,
-    /// It did not, for the reason beside it.
+    /// Something is missing, for the reason beside it. `onload` may have fired all the same, but such a time is not
+    /// compared with others: whatever is missing took no time.
     Incomplete,
 }
 

@@ -1,10 +1,19 @@
 //! What a run says, in one value: the terminal prints it, `--json` prints it, `summary.json` keeps it, the report
-//! draws it.
+//! draws it. It is a function of the run folder alone.
+
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::result::{AssumptionRow, ProblemRow};
-use crate::stats::Estimate;
+use crate::compare::{Load, compare, page_medians};
+use crate::error::Error;
+use crate::folder;
+use crate::network::Network;
+use crate::plan::Plan;
+use crate::result::{AssumptionRow, LoadRow, PageRow, Phases, ProblemRow, rows};
+use crate::stats::{Estimate, mean, median_estimate, round};
+use crate::{published, words};
 
 /// What a run says.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -63,7 +72,7 @@ pub struct TransportSummary {
     pub transport: String,
     /// Loads done.
     pub loads: u64,
-    /// Loads that reached `onload`.
+    /// Loads in which every resource was fetched and used; the figures below are of these.
     pub complete: u64,
     /// Requests that failed, over all loads.
     pub requests_failed: u64,
@@ -152,4 +161,129 @@ pub struct Published {
     pub mean_speedup_pct: f64,
     /// What differs between its conditions and ours; sentences.
     pub differs: Vec<String>,
+}
+
+/// What a network's loads were, by transport.
+type Loads = Vec<Vec<Load>>;
+
+/// Reads a run folder and says what is in it. A run that was interrupted says what there is.
+pub fn summarise(dir: &Path) -> Result<Summary, Error> {
+    let name = dir.join(folder::PLAN).display().to_string();
+    let plan = Plan::parse(&String::from_utf8_lossy(&folder::read(dir, folder::PLAN)?), &name)?;
+    let pages: Vec<PageRow> = rows(&dir.join(folder::PAGES))?.collect::<Result<_, _>>()?;
+    let problems = rows(&dir.join(folder::PROBLEMS))?.collect::<Result<_, _>>()?;
+    let numbers: BTreeMap<&str, u32> = pages.iter().map(|p| p.page.as_str()).zip(0..).collect();
+    let mut networks: Vec<Loads> = vec![vec![Vec::new(); plan.transports.len()]; plan.networks.len()];
+    let mut loads = 0;
+    for row in rows::<LoadRow>(&dir.join(folder::LOADS))? {
+        let row = row?;
+        let network = plan.networks.iter().position(|n| n.name == row.key.network);
+        let transport = plan.transports.iter().position(|t| *t == row.key.transport);
+        let page = numbers.get(row.key.page.as_str());
+        if let (Some(network), Some(transport), Some(page)) = (network, transport, page) {
+            networks[network][transport].push(Load::new(*page, &row));
+            loads += 1;
+        }
+    }
+    let unit = if pages.len() == 1 && plan.runs > 1 { Unit::Run } else { Unit::Page };
+    let loads_planned = [pages.len(), plan.networks.len(), plan.transports.len(), plan.runs as usize]
+        .iter()
+        .product::<usize>();
+    let mut summary = Summary {
+        seed: plan.seed,
+        runs: plan.runs,
+        transports: plan.transports.clone(),
+        pages: pages.len() as u32,
+        loads,
+        loads_planned: loads_planned as u64,
+        unit,
+        assumptions: assumptions(&pages),
+        problems,
+        networks: plan
+            .networks
+            .iter()
+            .zip(&networks)
+            .map(|(n, l)| network(&plan, n, l, &pages, unit))
+            .collect(),
+        notes: Vec::new(),
+    };
+    summary.notes = words::notes(&plan, &pages, &summary);
+    Ok(summary)
+}
+
+fn network(plan: &Plan, network: &Network, loads: &Loads, pages: &[PageRow], unit: Unit) -> NetworkSummary {
+    let transports: Vec<_> =
+        plan.transports.iter().zip(loads).map(|(name, loads)| transport(name, loads, unit)).collect();
+    let comparisons = (1..loads.len()).map(|other| {
+        let names = (plan.transports[0].as_str(), plan.transports[other].as_str());
+        let mut comparison = compare(names, (&loads[0], &loads[other]), pages, unit);
+        comparison.why = words::why(&transports[0], &transports[other]);
+        comparison.published = published::published(network, &comparison, pages);
+        comparison
+    });
+    NetworkSummary {
+        network: network.name.clone(),
+        conditions: words::conditions(network),
+        comparisons: comparisons.collect(),
+        transports,
+    }
+}
+
+fn transport(name: &str, loads: &[Load], unit: Unit) -> TransportSummary {
+    let complete: Vec<&Load> = loads.iter().filter(|l| l.complete).collect();
+    let average = |figure: &dyn Fn(&Load) -> u64, decimals: i32, scale: f64| {
+        let values: Vec<f64> = complete.iter().map(|l| figure(l) as f64 / scale).collect();
+        round(mean(&values).unwrap_or(0.0), decimals)
+    };
+    let middle = |figure: &dyn Fn(&Load) -> Option<u64>| {
+        let values = page_medians(&complete, unit, figure);
+        median_estimate(&values).map(|e| e.rounded(3))
+    };
+    TransportSummary {
+        transport: name.to_owned(),
+        loads: loads.len() as u64,
+        complete: complete.len() as u64,
+        requests_failed: loads.iter().map(|l| u64::from(l.failed)).sum(),
+        plt_ms: middle(&|l| Some(l.plt_us)),
+        first_paint_ms: middle(&|l| l.first_paint_us),
+        connections: average(&|l| l.connections.into(), 2, 1.0),
+        bytes_down: average(&|l| l.bytes_down, 0, 1.0),
+        bytes_up: average(&|l| l.bytes_up, 0, 1.0),
+        retransmits: average(&|l| l.retransmits, 2, 1.0),
+        timeouts: average(&|l| l.timeouts, 2, 1.0),
+        overflows: average(&|l| l.overflows, 2, 1.0),
+        phases: PHASES
+            .iter()
+            .map(|(phase, part)| PhaseMean {
+                phase: (*phase).to_owned(),
+                ms: average(&|l| part(&l.critical), 3, 1_000.0),
+            })
+            .collect(),
+    }
+}
+
+type Phase = (&'static str, fn(&Phases) -> u64);
+
+/// The parts of a page load time, in the order of a request's life.
+const PHASES: [Phase; 7] = [
+    ("dns", |p| p.dns_us),
+    ("connect", |p| p.connect_us),
+    ("tls", |p| p.tls_us),
+    ("queued", |p| p.queued_us),
+    ("wait", |p| p.wait_us),
+    ("receive", |p| p.receive_us),
+    ("compute", |p| p.compute_us),
+];
+
+/// Sums over all pages, most frequent first. The sentence is that of the first page that made the assumption.
+fn assumptions(pages: &[PageRow]) -> Vec<AssumptionRow> {
+    let mut all: Vec<AssumptionRow> = Vec::new();
+    for a in pages.iter().flat_map(|p| &p.assumptions) {
+        match all.iter_mut().find(|b| b.kind == a.kind) {
+            Some(b) => b.count += a.count,
+            None => all.push(a.clone()),
+        }
+    }
+    all.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.kind.cmp(&b.kind)));
+    all
 }

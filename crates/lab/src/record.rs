@@ -1,0 +1,199 @@
+//! From a plan's words to the virtual world's setup, and from what came of a load to its rows.
+
+use base::Instant;
+use browser::Progress;
+use client::Transport;
+use page::Page;
+
+use crate::critical;
+use crate::error::Error;
+use crate::folder::Rendered;
+use crate::network::Network;
+use crate::result::{
+    ConnectionRow, Key, LoadOutcome, LoadRow, RequestOutcome, RequestRow, emit,
+};
+use crate::setting::{Congestion, HostRtt, Stack, Think, Tls, TlsScope, ms};
+
+/// What the virtual world is set up with for `network`. Reads its traces, if it has any.
+pub fn setup(network: &Network, transport: Transport) -> Result<sim::Setup, Error> {
+    let (down, up) = network.paths()?;
+    let mut tcp = preset(network.stack);
+    tcp.initial_cwnd = network.initial_cwnd;
+    tcp.syn_rto = ms(network.syn_timeout_ms);
+    tcp.congestion = match network.congestion {
+        Congestion::Cubic => tcp::Congestion::Cubic,
+        Congestion::Reno => tcp::Congestion::Reno,
+    };
+    let client_tcp = tcp::Config { initial_rwnd: u64::from(network.initial_rwnd_bytes), ..tcp.clone() };
+    let tls = |mode| tls::Config {
+        mode,
+        chain_len: network.cert_chain_bytes,
+        record_size: network.record_bytes,
+        ..tls::Config::default()
+    };
+    Ok(sim::Setup {
+        transport,
+        down,
+        up,
+        host_rtt: match network.host_rtt {
+            HostRtt::Equal => sim::HostRtt::Equal,
+            HostRtt::Recorded => sim::HostRtt::Recorded,
+            HostRtt::SpreadMs(most) => sim::HostRtt::Spread(ms(most)),
+        },
+        client_tcp,
+        server_tcp: tcp,
+        tls: match network.tls {
+            Tls::None => None,
+            Tls::Tls12 => Some(tls(tls::Mode::Tls12Full)),
+            Tls::Tls12Resumed => Some(tls(tls::Mode::Tls12Resumed)),
+            Tls::Tls13 => Some(tls(tls::Mode::Tls13Full)),
+            Tls::Tls13Resumed => Some(tls(tls::Mode::Tls13Resumed)),
+        },
+        tls_scope: match network.tls_scope {
+            TlsScope::Recorded => sim::TlsScope::Recorded,
+            TlsScope::Everywhere => sim::TlsScope::Everywhere,
+        },
+        dns: ms(network.dns_ms),
+        think: match network.think {
+            Think::Recorded => origin::Think::Recorded,
+            Think::None => origin::Think::Fixed(base::Duration::ZERO),
+            Think::FixedMs(time) => origin::Think::Fixed(ms(time)),
+        },
+        compute_scale: network.compute.0,
+        give_up: ms(network.give_up_ms),
+        connections_per_host: network.connections_per_host as usize,
+    })
+}
+
+/// The constants of an era.
+pub(crate) fn preset(stack: Stack) -> tcp::Config {
+    match stack {
+        Stack::Linux2010 => tcp::Config::linux_2010(),
+        Stack::Today => tcp::Config::linux_today(),
+    }
+}
+
+/// The rows of a load.
+pub fn render(key: &Key, seed: u64, transport: Transport, page: &Page, load: &sim::Load) -> Rendered {
+    let requests = requests(key, page, load);
+    let mut out = Rendered::default();
+    emit(&load_row(key, seed, page, load, &requests), &mut out.load);
+    requests.iter().for_each(|row| emit(row, &mut out.requests));
+    for connection in &load.connections {
+        emit(&connection_row(key, transport, page, connection), &mut out.connections);
+    }
+    out
+}
+
+fn us(at: Instant) -> u64 {
+    at.as_micros()
+}
+
+fn load_row(key: &Key, seed: u64, page: &Page, load: &sim::Load, requests: &[RequestRow]) -> LoadRow {
+    let m = &load.moments;
+    let (outcome, reason) = match &load.outcome {
+        sim::Outcome::Complete => (LoadOutcome::Complete, None),
+        sim::Outcome::Incomplete(why) => (LoadOutcome::Incomplete, Some(why.clone())),
+    };
+    let plt_us = m.load.map(us);
+    let tcp = |figure: fn(&tcp::Stats) -> u64| {
+        load.connections.iter().map(|c| figure(&c.client) + figure(&c.server)).sum::<u64>()
+    };
+    LoadRow {
+        key: key.clone(),
+        seed: format!("{seed:016x}"),
+        outcome,
+        reason,
+        plt_us,
+        first_paint_us: m.first_paint.map(us),
+        parsed_us: m.parsed.map(us),
+        first_byte_us: m.first_byte.map(us),
+        finished_us: m.finished.map(us),
+        requests: requests.len() as u32,
+        failed: requests.iter().filter(|r| r.outcome == RequestOutcome::Failed).count() as u32,
+        connections: load.connections.len() as u32,
+        lookups: load.lookups,
+        bytes_down: load.down.bytes_in,
+        bytes_up: load.up.bytes_in,
+        packets_down: load.down.packets_in,
+        packets_up: load.up.packets_in,
+        lost_down: load.down.dropped_loss,
+        lost_up: load.up.dropped_loss,
+        overflow_down: load.down.dropped_queue,
+        overflow_up: load.up.dropped_queue,
+        retransmits: tcp(|s| s.retransmits),
+        timeouts: tcp(|s| s.timeouts),
+        compute_us: load.computed.as_micros(),
+        queue_max_down_bytes: load.down.queue_bytes_max,
+        critical: plt_us
+            .filter(|_| outcome == LoadOutcome::Complete)
+            .and_then(|plt_us| critical::split(page, requests, plt_us)),
+    }
+}
+
+/// One row for every resource that was asked for.
+fn requests(key: &Key, page: &Page, load: &sim::Load) -> Vec<RequestRow> {
+    let asked = (0..).zip(load.requests.iter().zip(&page.resources));
+    let asked = asked.filter_map(|(id, (request, resource))| {
+        let (outcome, reason) = match &request.record.progress {
+            Progress::Used => (RequestOutcome::Complete, None),
+            Progress::Failed(why) => (RequestOutcome::Failed, Some(why.clone())),
+            _ => (RequestOutcome::Pending, None),
+        };
+        let t = request.timing.unwrap_or_default();
+        Some(RequestRow {
+            key: key.clone(),
+            index: id,
+            parent: resource.cause.parent(),
+            url: page.resource_url(id),
+            kind: resource.kind.name().to_owned(),
+            host: page.host(resource).authority(),
+            connection: request.connection,
+            status: t.head.map(|_| resource.status),
+            outcome,
+            reason,
+            discovered_us: us(request.record.discovered?),
+            dns_start_us: t.dns.map(|(start, _)| us(start)),
+            dns_end_us: t.dns.map(|(_, end)| us(end)),
+            connect_start_us: t.connect.map(|(start, _)| us(start)),
+            connect_end_us: t.connect.map(|(_, end)| us(end)),
+            tls_end_us: t.tls.map(|(_, end)| us(end)),
+            sent_us: t.sent.map(us),
+            first_byte_us: t.head.map(us),
+            complete_us: request.record.complete.map(us),
+            used_us: request.record.used.map(us),
+            priority: request.priority,
+            head_up_bytes: 0,
+            head_down_bytes: 0,
+            body_bytes: request.body_bytes,
+            after_load: resource.after_load,
+        })
+    });
+    asked.collect()
+}
+
+fn connection_row(
+    key: &Key,
+    transport: Transport,
+    page: &Page,
+    connection: &sim::Connection,
+) -> ConnectionRow {
+    let sim::Connection { record, address, client, server } = connection;
+    ConnectionRow {
+        key: key.clone(),
+        connection: record.id,
+        host: page.hosts[record.host as usize].authority(),
+        address: address.clone(),
+        protocol: transport.protocol().to_owned(),
+        opened_us: us(record.opened),
+        connected_us: record.connected.map(us),
+        secured_us: record.secured.map(us),
+        closed_us: record.closed.map(us),
+        requests: record.requests,
+        bytes_up: server.bytes_received,
+        bytes_down: client.bytes_received,
+        segments_down: server.segments_sent,
+        retransmits: client.retransmits + server.retransmits,
+        timeouts: client.timeouts + server.timeouts,
+    }
+}
