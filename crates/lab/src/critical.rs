@@ -165,3 +165,6 @@ impl Phases {
         dns_us + connect_us + tls_us + queued_us + wait_us + receive_us + compute_us
     }
 }
+
+#[cfg(test)]
+mod tests;

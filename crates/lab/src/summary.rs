@@ -287,3 +287,6 @@ fn assumptions(pages: &[PageRow]) -> Vec<AssumptionRow> {
     all.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.kind.cmp(&b.kind)));
     all
 }
+
+#[cfg(test)]
+mod tests;
