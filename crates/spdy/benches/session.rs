@@ -1,0 +1,3 @@
+//! What a session costs.
+
+fn main() {}

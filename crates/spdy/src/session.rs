@@ -1,0 +1,746 @@
+//! One end of a connection.
+//!
+//! What comes in is read in `input.rs`, what goes out is chosen in `output.rs`; here are the commands, the events and
+//! the stream table that both work on.
+
+mod input;
+mod output;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use base::{Chunk, ChunkQueue, Duration, Fields, Instant, RequestHead, ResponseHead};
+use bytes::{Bytes, BytesMut};
+use mux::{Lifecycle, RecvWindow, Scheduler, SendWindow};
+
+use crate::block::Block;
+use crate::compress::{Compressor, Decompressor};
+use crate::frame::{Control, Setting};
+use crate::{
+    Announce, Config, DEFAULT_WINDOW, FlowControl, GoAwayStatus, Misbehaviour, OpenError, Priority,
+    SendError, Status, StreamId, http,
+};
+
+/// No window may be larger (§2.6.8).
+const MAX_WINDOW: i64 = i32::MAX as i64;
+const MAX_ID: u32 = i32::MAX as u32;
+
+/// What happened, in order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// Server: a client asks. Answer with [`Session::respond`].
+    Request {
+        /// The new stream.
+        id: StreamId,
+        /// What is asked for.
+        head: RequestHead,
+        /// How urgently.
+        priority: Priority,
+        /// Whether there is no body.
+        fin: bool,
+        /// Bytes of the frame that brought it.
+        wire_len: u32,
+    },
+    /// Client: the server answers a request, or states the response of a push.
+    Response {
+        /// The stream of the request, or of the push.
+        id: StreamId,
+        /// The answer.
+        head: ResponseHead,
+        /// Whether there is no body.
+        fin: bool,
+        /// Bytes of the frame that brought it.
+        wire_len: u32,
+    },
+    /// More fields, or trailers.
+    Headers {
+        /// The stream.
+        id: StreamId,
+        /// The fields.
+        fields: Fields,
+        /// Whether the peer has finished the stream.
+        fin: bool,
+    },
+    /// A part of a body, as it arrived. Hand it back with [`Session::consume`] when it is read.
+    Data {
+        /// The stream.
+        id: StreamId,
+        /// The part; empty if there is nothing but the end to tell.
+        chunk: Chunk,
+        /// Whether the peer has finished the stream.
+        fin: bool,
+    },
+    /// Client: the server sends what was not asked for. To refuse it, [`Session::reset`] it with CANCEL.
+    Pushed {
+        /// The new stream.
+        id: StreamId,
+        /// The request beside which it is pushed.
+        associated: StreamId,
+        /// The request that it answers, without fields: those are the associated one's.
+        head: RequestHead,
+        /// The answer; if it is not here yet, [`Event::Response`] follows.
+        response: Option<ResponseHead>,
+        /// How urgent the server thinks it.
+        priority: Priority,
+        /// Whether there is no body.
+        fin: bool,
+    },
+    /// A stream ended before its time and is gone.
+    Reset {
+        /// The stream.
+        id: StreamId,
+        /// Why.
+        status: Status,
+        /// Who ended it.
+        by: By,
+    },
+    /// The peer takes no more streams.
+    GoAway {
+        /// The last of our streams that it has processed, 0 for none.
+        last_good_id: u32,
+        /// Why.
+        status: GoAwayStatus,
+        /// Our streams that it has not processed. They are gone, and may be asked for again on another session
+        /// whatever their method; the others go on.
+        unprocessed: Vec<StreamId>,
+    },
+    /// The answer to [`Session::ping`].
+    Pong {
+        /// Time since the ping.
+        rtt: Duration,
+    },
+    /// The peer's settings, already applied.
+    Settings(Vec<Setting>),
+    /// The peer closed the connection. The streams that were open are gone; whether they were processed is unknown.
+    Closed {
+        /// They.
+        interrupted: Vec<StreamId>,
+    },
+    /// Nothing was heard for as long as [`Config::keep_alive`] allows. Nothing else has changed; the connection is
+    /// probably dead.
+    Unresponsive,
+}
+
+/// An end of the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum By {
+    /// The peer sent RST_STREAM.
+    Peer,
+    /// The peer broke a rule on this stream, and this end sent RST_STREAM; or, for a push, this end cancelled the
+    /// request that it belongs to.
+    Us,
+}
+
+/// What went over the wire, in both directions.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Stats {
+    /// Frames handed to the transport, or waiting for it.
+    pub frames_sent: u64,
+    /// Frames read.
+    pub frames_received: u64,
+    /// Bytes of DATA payload sent.
+    pub data_sent: u64,
+    /// Bytes of DATA payload received.
+    pub data_received: u64,
+    /// Bytes of frames with a header block sent, frame headers included.
+    pub heads_sent: u64,
+    /// Bytes of frames with a header block received, frame headers included.
+    pub heads_received: u64,
+    /// Bytes of the header blocks sent, before compression.
+    pub blocks_sent_raw: u64,
+    /// Bytes of the header blocks received, after inflating.
+    pub blocks_received_raw: u64,
+    /// Round-trip time: the least of all answered pings.
+    pub rtt_min: Option<Duration>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Role {
+    Client,
+    Server,
+}
+
+/// How a stream's sending side ends.
+#[derive(Debug)]
+enum Finish {
+    /// Not yet known.
+    Open,
+    /// With the last byte queued.
+    AfterBody,
+    /// With these after the last byte queued.
+    Trailers(Fields),
+}
+
+#[derive(Debug)]
+struct Stream {
+    life: Lifecycle,
+    priority: Priority,
+    send: SendWindow,
+    recv: RecvWindow,
+    /// Queued and not yet framed.
+    body: ChunkQueue,
+    finish: Finish,
+    /// Whether the scheduler has it.
+    scheduled: bool,
+    /// Whether the creator has its answer. A push is one.
+    replied: bool,
+    /// Whether it still counts among the open ones.
+    counted: bool,
+    /// Bytes handed up and not yet consumed.
+    unconsumed: u64,
+    /// The request that a push belongs to, else 0.
+    associated: u32,
+    /// Scheme, authority and path: of requests, where pushes are matched against them, and of pushes.
+    target: Option<[Bytes; 3]>,
+}
+
+/// What the input must go on with.
+#[derive(Clone, Copy, Debug)]
+enum Reading {
+    Head,
+    Control { kind: u16, flags: u8, len: u32 },
+    Data { id: u32, left: u32, fin: bool },
+    Unknown { left: u32 },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ping {
+    id: u32,
+    sent: Instant,
+    /// Whether the caller wants to hear of it.
+    asked: bool,
+}
+
+/// One end of a SPDY connection. See the [crate's page](crate) for how to drive it.
+pub struct Session {
+    role: Role,
+    config: Config,
+    /// The latest time told.
+    now: Instant,
+    failed: Option<Misbehaviour>,
+    events: VecDeque<Event>,
+    stats: Stats,
+
+    streams: BTreeMap<u32, Stream>,
+    next_id: u32,
+    /// The highest id the peer has opened.
+    peer_id: u32,
+    open_ours: u32,
+    open_peers: u32,
+    goaway_sent: bool,
+    goaway_received: bool,
+
+    input: ChunkQueue,
+    reading: Reading,
+    decompressor: Decompressor,
+    recv_window: RecvWindow,
+
+    /// Control frames, whole or with the first partly sent.
+    control: BytesMut,
+    /// Bytes in `control` that only answer the peer.
+    answers: usize,
+    /// The rest of the data frame that is being sent; it goes before `control`.
+    data: ChunkQueue,
+    ready: Scheduler<u32>,
+    compressor: Compressor,
+    block: Block,
+    scratch: Vec<u8>,
+    send_window: SendWindow,
+    /// What the peer grants new streams.
+    peer_initial_window: u32,
+    peer_max_streams: u32,
+    persisted: Vec<Setting>,
+
+    pings: VecDeque<Ping>,
+    next_ping: u32,
+    /// When the peer was last heard of; `None` before any time was told.
+    heard: Option<Instant>,
+    /// When a keep-alive ping was sent that nothing has answered.
+    probing: Option<Instant>,
+}
+
+impl Session {
+    /// The end that opened the connection.
+    pub fn client(config: Config) -> Self {
+        Self::new(Role::Client, config)
+    }
+
+    /// The end that accepted it.
+    pub fn server(config: Config) -> Self {
+        Self::new(Role::Server, config)
+    }
+
+    fn new(role: Role, config: Config) -> Self {
+        let (recv_window, credit) = RecvWindow::granting(config.session_window, DEFAULT_WINDOW);
+        let mut session = Self {
+            role,
+            now: Instant::ZERO,
+            failed: None,
+            events: VecDeque::new(),
+            stats: Stats::default(),
+            streams: BTreeMap::new(),
+            next_id: if role == Role::Client { 1 } else { 2 },
+            peer_id: 0,
+            open_ours: 0,
+            open_peers: 0,
+            goaway_sent: false,
+            goaway_received: false,
+            input: ChunkQueue::new(),
+            reading: Reading::Head,
+            decompressor: Decompressor::new(config.version),
+            recv_window,
+            control: BytesMut::new(),
+            answers: 0,
+            data: ChunkQueue::new(),
+            ready: Scheduler::new(config.fairness),
+            compressor: Compressor::new(config.version, config.compression),
+            block: Block::default(),
+            scratch: Vec::new(),
+            send_window: SendWindow::new(DEFAULT_WINDOW),
+            peer_initial_window: DEFAULT_WINDOW,
+            peer_max_streams: config.assumed_streams,
+            persisted: config
+                .settings
+                .iter()
+                .filter(|s| s.flags & Setting::PERSISTED != 0)
+                .copied()
+                .collect(),
+            pings: VecDeque::new(),
+            next_ping: if role == Role::Client { 1 } else { 2 },
+            heard: None,
+            probing: None,
+            config,
+        };
+        session.introduce(credit);
+        session
+    }
+
+    /// The first frames: SETTINGS if there is something to say, and the session's window.
+    fn introduce(&mut self, credit: Option<u64>) {
+        let mut entries = self.config.settings.clone();
+        if self.config.announce_streams {
+            entries.push(Setting::new(Setting::MAX_CONCURRENT_STREAMS, self.config.max_concurrent_streams));
+        }
+        let window = self.config.stream_window.size;
+        let told = self.has_stream_windows() && self.config.announce == Announce::InSettings;
+        if told && window != DEFAULT_WINDOW {
+            entries.push(Setting::new(Setting::INITIAL_WINDOW_SIZE, window));
+        }
+        entries.sort_by_key(|e| e.id);
+        if !entries.is_empty() {
+            self.emit(Control::Settings { clear: false, entries });
+        }
+        if let Some(delta) = credit.filter(|_| self.has_session_window()) {
+            self.emit(Control::WindowUpdate { id: 0, delta: delta as u32 });
+        }
+    }
+
+    /// Whether [`request`](Self::request) or [`push`](Self::push) can open a stream now.
+    pub fn can_open(&self) -> bool {
+        self.check_open().is_ok()
+    }
+
+    /// Streams that are open in either direction.
+    pub fn open_streams(&self) -> usize {
+        (self.open_ours + self.open_peers) as usize
+    }
+
+    /// Whether a GOAWAY was sent or received, or the session has failed.
+    pub fn is_going_away(&self) -> bool {
+        self.goaway_sent || self.goaway_received || self.failed.is_some()
+    }
+
+    /// What has gone over the wire so far.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Bytes of body queued on a stream and not yet framed.
+    pub fn queued(&self, id: StreamId) -> u64 {
+        self.streams.get(&id.0).map_or(0, |s| s.body.len())
+    }
+
+    /// Settings that the server asked to have back: put them in [`Config::settings`] of the next session with the same
+    /// origin, address and port (§2.6.4), and forget them when cookies are cleared (§6.2).
+    pub fn persisted_settings(&self) -> &[Setting] {
+        &self.persisted
+    }
+
+    /// Client: the open push that answers a GET of this resource, if the server is already sending it: wait for that
+    /// instead of asking (§3.3.2).
+    pub fn find_push(&self, scheme: &[u8], authority: &[u8], path: &[u8]) -> Option<StreamId> {
+        let wanted = [scheme, authority, path];
+        let is = |s: &Stream| s.associated != 0 && s.target.as_ref().is_some_and(|t| t.iter().eq(wanted));
+        self.streams.iter().find(|(_, s)| is(s)).map(|(id, _)| StreamId(*id))
+    }
+
+    /// Client: asks for something; with `fin` there is no body, else [`send`](Self::send) it. The frame is ordered now,
+    /// as ids must rise on the wire; its bytes come from [`poll_transmit`](Self::poll_transmit).
+    pub fn request(
+        &mut self,
+        head: &RequestHead,
+        priority: Priority,
+        fin: bool,
+    ) -> Result<StreamId, OpenError> {
+        if self.role != Role::Client {
+            return Err(OpenError::WrongRole);
+        }
+        self.check_open()?;
+        http::put_request(self.config.version, head, &mut self.block)?;
+        let life = if fin { Lifecycle::RECEIVE_ONLY } else { Lifecycle::BOTH };
+        let pushes = self.config.max_concurrent_streams > 0;
+        let target = pushes.then(|| [head.scheme.clone(), head.authority.clone(), head.path.clone()]);
+        Ok(self.open(life, priority, 0, target, fin))
+    }
+
+    /// Server: sends what was not asked for, beside an open request (§3.3.1). `head` says what it is; its method is taken
+    /// to be GET and its fields are not sent. Push before sending the content that refers to it.
+    pub fn push(
+        &mut self,
+        associated: StreamId,
+        head: &RequestHead,
+        response: &ResponseHead,
+        priority: Priority,
+    ) -> Result<StreamId, OpenError> {
+        if self.role != Role::Server {
+            return Err(OpenError::WrongRole);
+        }
+        self.check_open()?;
+        let ours = self.is_ours(associated.0);
+        if ours || !self.streams.get(&associated.0).is_some_and(|s| s.life.can_send()) {
+            return Err(OpenError::NotAssociable);
+        }
+        http::put_push(self.config.version, head, response, &mut self.block)?;
+        Ok(self.open(Lifecycle::SEND_ONLY, priority, associated.0, None, false))
+    }
+
+    /// Opens a stream with the block that was just written.
+    fn open(
+        &mut self,
+        life: Lifecycle,
+        priority: Priority,
+        associated: u32,
+        target: Option<[Bytes; 3]>,
+        fin: bool,
+    ) -> StreamId {
+        let id = self.next_id;
+        self.next_id += 2;
+        self.open_ours += 1;
+        let unidirectional = associated != 0;
+        self.emit_block(|block| Control::SynStream {
+            id,
+            associated,
+            priority,
+            slot: 0,
+            fin,
+            unidirectional,
+            block,
+        });
+        self.insert(id, life, priority, associated, target);
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.replied = unidirectional;
+        }
+        StreamId(id)
+    }
+
+    /// Puts a stream into the table and tells the peer its window if nothing else does.
+    fn insert(
+        &mut self,
+        id: u32,
+        life: Lifecycle,
+        priority: Priority,
+        associated: u32,
+        target: Option<[Bytes; 3]>,
+    ) {
+        let policy = self.config.stream_window;
+        let (recv, credit) = match self.config.announce {
+            Announce::InSettings => (RecvWindow::new(policy, DEFAULT_WINDOW), None),
+            Announce::OnEachStream => RecvWindow::granting(policy, DEFAULT_WINDOW),
+        };
+        if let Some(delta) = credit.filter(|_| life.can_receive() && self.has_stream_windows()) {
+            self.emit(Control::WindowUpdate { id, delta: delta as u32 });
+        }
+        let stream = Stream {
+            life,
+            priority,
+            send: SendWindow::new(self.peer_initial_window),
+            recv,
+            body: ChunkQueue::new(),
+            finish: Finish::Open,
+            scheduled: false,
+            replied: false,
+            counted: true,
+            unconsumed: 0,
+            associated,
+            target,
+        };
+        self.streams.insert(id, stream);
+    }
+
+    fn check_open(&self) -> Result<(), OpenError> {
+        if self.failed.is_some() || self.next_id > MAX_ID {
+            Err(OpenError::Ended)
+        } else if self.is_going_away() {
+            Err(OpenError::GoingAway)
+        } else if self.open_ours >= self.peer_max_streams {
+            Err(OpenError::TooManyStreams)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Server: answers a request; with `fin` there is no body, else [`send`](Self::send) it.
+    pub fn respond(&mut self, id: StreamId, head: &ResponseHead, fin: bool) -> Result<(), SendError> {
+        let ours = self.is_ours(id.0);
+        let stream = self.streams.get_mut(&id.0).ok_or(SendError::NotOpen)?;
+        if ours || stream.replied {
+            return Err(SendError::Reply);
+        }
+        if !stream.life.can_send() {
+            return Err(SendError::Finished);
+        }
+        http::put_response(self.config.version, head, &mut self.block)?;
+        stream.replied = true;
+        let id = id.0;
+        self.emit_block(|block| Control::SynReply { id, fin, block });
+        if fin {
+            self.end_send(id);
+        }
+        Ok(())
+    }
+
+    /// Queues a part of a body; with `fin` it is the last. When it goes out is decided by priorities and windows. The
+    /// queue is not bounded: see [`queued`](Self::queued).
+    pub fn send(&mut self, id: StreamId, chunk: Chunk, fin: bool) -> Result<(), SendError> {
+        let stream = self.sendable(id)?;
+        stream.body.push(chunk);
+        if fin {
+            stream.finish = Finish::AfterBody;
+        }
+        self.wake(id.0);
+        Ok(())
+    }
+
+    /// Sends more fields on a stream (§2.6.7): without `fin` now, ahead of the body queued; with `fin` after it, as
+    /// trailers.
+    pub fn send_headers(&mut self, id: StreamId, fields: &Fields, fin: bool) -> Result<(), SendError> {
+        let version = self.config.version;
+        self.sendable(id)?;
+        // Checked now, so that the caller hears of a bad field.
+        http::put_fields(version, fields, &mut self.block)?;
+        if fin {
+            self.sendable(id)?.finish = Finish::Trailers(fields.clone());
+            self.wake(id.0);
+        } else {
+            let id = id.0;
+            self.emit_block(|block| Control::Headers { id, fin, block });
+        }
+        Ok(())
+    }
+
+    fn sendable(&mut self, id: StreamId) -> Result<&mut Stream, SendError> {
+        let ours = self.is_ours(id.0);
+        let stream = self.streams.get_mut(&id.0).ok_or(SendError::NotOpen)?;
+        if !stream.life.can_send() || !matches!(stream.finish, Finish::Open) {
+            return Err(SendError::Finished);
+        }
+        if !ours && !stream.replied {
+            return Err(SendError::Reply);
+        }
+        Ok(stream)
+    }
+
+    /// Ends a stream at once; a client that no longer wants an answer says CANCEL. What it had queued is dropped, what
+    /// arrives for it is discarded, and none of its events follow. With CANCEL, the pushes that belong to it end too
+    /// (§3.3.2). Nothing happens if the stream is gone.
+    pub fn reset(&mut self, id: StreamId, status: Status) {
+        if self.remove(id.0) {
+            let status = status.on(self.config.version);
+            self.emit(Control::RstStream { id: id.0, status });
+            self.events.retain(|event| event.stream() != Some(id));
+            if status == Status::CANCEL {
+                self.end_pushes(id.0, By::Us);
+            }
+        }
+    }
+
+    /// `n` bytes of a stream's data were read: credit may go back to the peer. More than were delivered count as all of
+    /// them; a stream that is gone needs none.
+    pub fn consume(&mut self, id: StreamId, n: u64) {
+        let Some(stream) = self.streams.get_mut(&id.0) else { return };
+        let n = n.min(stream.unconsumed);
+        stream.unconsumed -= n;
+        let rtt = self.stats.rtt_min;
+        let credit = stream.recv.consume(self.now, n, rtt).filter(|_| stream.life.can_receive());
+        if let Some(delta) = credit.filter(|_| self.has_stream_windows()) {
+            self.emit(Control::WindowUpdate { id: id.0, delta: delta as u32 });
+        }
+        self.credit_session(n);
+        self.settle(id.0);
+    }
+
+    /// Changes what a stream's unsent data is worth here; the peer does not hear of it.
+    pub fn set_priority(&mut self, id: StreamId, priority: Priority) {
+        let Some(stream) = self.streams.get_mut(&id.0) else { return };
+        let before = std::mem::replace(&mut stream.priority, priority);
+        if stream.scheduled && self.ready.remove(before.level(), &id.0) {
+            self.ready.push(priority.level(), id.0);
+        }
+    }
+
+    /// Asks for an echo; [`Event::Pong`] tells the round-trip time.
+    pub fn ping(&mut self, now: Instant) {
+        self.tell(now);
+        self.send_ping(true);
+    }
+
+    /// Says that this end takes no more streams and opens none; those that are open go on. Do so before closing the
+    /// connection, that the peer may know what was processed (§2.6.6).
+    pub fn goaway(&mut self) {
+        self.send_goaway(GoAwayStatus::OK);
+    }
+
+    /// The peer closed the connection: open streams are over.
+    pub fn handle_eof(&mut self) {
+        let interrupted = self.open_ids().map(StreamId).collect();
+        self.streams.clear();
+        self.ready = Scheduler::new(self.config.fairness);
+        (self.open_ours, self.open_peers) = (0, 0);
+        self.data.clear();
+        self.control.clear();
+        self.goaway_received = true;
+        self.events.push_back(Event::Closed { interrupted });
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called; `None` without [`Config::keep_alive`] or while no
+    /// stream is open.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let keep_alive = self.config.keep_alive.filter(|_| self.open_streams() > 0)?;
+        match self.probing {
+            Some(since) => Some(since + keep_alive.give_up),
+            None => Some(self.heard? + keep_alive.idle),
+        }
+    }
+
+    /// The time [`poll_timeout`](Self::poll_timeout) named has come.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.tell(now);
+        if self.poll_timeout().is_none_or(|due| due > now) {
+            return;
+        }
+        if self.probing.take().is_some() {
+            self.heard = Some(now);
+            self.events.push_back(Event::Unresponsive);
+        } else {
+            self.probing = Some(now);
+            self.send_ping(false);
+        }
+    }
+
+    /// What happened next.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn tell(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        self.heard.get_or_insert(now);
+    }
+
+    fn has_stream_windows(&self) -> bool {
+        self.config.flow_control != FlowControl::None
+    }
+
+    fn has_session_window(&self) -> bool {
+        self.config.flow_control == FlowControl::StreamsAndSession
+    }
+
+    fn is_ours(&self, id: u32) -> bool {
+        (id % 2 == 1) == (self.role == Role::Client)
+    }
+
+    /// Whether the stream is or was.
+    fn was_opened(&self, id: u32) -> bool {
+        if self.is_ours(id) { id < self.next_id } else { id <= self.peer_id }
+    }
+
+    fn open_ids(&self) -> impl Iterator<Item = u32> {
+        self.streams.iter().filter(|(_, s)| s.counted).map(|(id, _)| *id)
+    }
+
+    /// Drops a stream from the table, with what it holds. Gives false if it was no longer open.
+    fn remove(&mut self, id: u32) -> bool {
+        let Some(stream) = self.streams.remove(&id) else { return false };
+        if stream.scheduled {
+            self.ready.remove(stream.priority.level(), &id);
+        }
+        if stream.counted {
+            self.uncount(id);
+        }
+        self.credit_session(stream.unconsumed);
+        stream.counted
+    }
+
+    fn uncount(&mut self, id: u32) {
+        if self.is_ours(id) {
+            self.open_ours -= 1;
+        } else {
+            self.open_peers -= 1;
+        }
+    }
+
+    /// Lets a stream go whose directions have both ended, once everything it delivered is read.
+    fn settle(&mut self, id: u32) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        if !stream.life.is_closed() {
+            return;
+        }
+        let done = stream.unconsumed == 0;
+        if std::mem::replace(&mut stream.counted, false) {
+            self.uncount(id);
+        }
+        if done {
+            self.streams.remove(&id);
+        }
+    }
+
+    /// Ends the pushes that belong to a cancelled request.
+    fn end_pushes(&mut self, request: u32, by: By) {
+        let pushes: Vec<u32> =
+            self.streams.iter().filter(|(_, s)| s.associated == request).map(|(id, _)| *id).collect();
+        for id in pushes {
+            if self.remove(id) {
+                self.events.push_back(Event::Reset { id: StreamId(id), status: Status::CANCEL, by });
+            }
+        }
+    }
+
+    /// `n` bytes no longer fill the session's window.
+    fn credit_session(&mut self, n: u64) {
+        if !self.has_session_window() {
+            return;
+        }
+        let credit = self.recv_window.consume(self.now, n, self.stats.rtt_min);
+        if let Some(delta) = credit {
+            self.emit(Control::WindowUpdate { id: 0, delta: delta as u32 });
+        }
+    }
+}
+
+impl Event {
+    /// The stream that the event is of, if it is of one.
+    pub fn stream(&self) -> Option<StreamId> {
+        match self {
+            Event::Request { id, .. }
+            | Event::Response { id, .. }
+            | Event::Headers { id, .. }
+            | Event::Data { id, .. }
+            | Event::Pushed { id, .. }
+            | Event::Reset { id, .. } => Some(*id),
+            Event::GoAway { .. }
+            | Event::Pong { .. }
+            | Event::Settings(_)
+            | Event::Closed { .. }
+            | Event::Unresponsive => None,
+        }
+    }
+}

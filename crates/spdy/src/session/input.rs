@@ -1,0 +1,516 @@
+//! What comes in. Every header block is inflated, whatever becomes of its stream, or all that follow are lost (§2.4.1);
+//! every byte of DATA counts against the session's window and is credited back, whoever it was for (§2.6.8).
+
+use base::{Chunk, Instant};
+use bytes::Bytes;
+use mux::Lifecycle;
+
+use super::{By, Event, MAX_WINDOW, Reading, Role, Session};
+use crate::frame::{self, Control, HEADER_LEN, Head, Setting};
+use crate::http::Parts;
+use crate::{Error, FlowControl, Misbehaviour, Priority, Status, StreamId, Version, block};
+use crate::{GoAwayStatus, http};
+use base::{Fields, ResponseHead};
+
+/// The fixed part of a SYN_STREAM.
+struct Syn {
+    id: u32,
+    associated: u32,
+    priority: Priority,
+    slot: u8,
+    fin: bool,
+    unidirectional: bool,
+    wire_len: u32,
+}
+
+impl Session {
+    /// Takes bytes from the transport. On an error the session is over; what [`poll_transmit`](Self::poll_transmit) still
+    /// gives should be sent before the connection is closed.
+    pub fn handle_input(&mut self, now: Instant, chunk: Chunk) -> Result<(), Error> {
+        if self.failed.is_some() {
+            return Err(Error::AlreadyFailed);
+        }
+        self.tell(now);
+        self.heard = Some(now);
+        self.probing = None;
+        self.input.push(chunk);
+        let read = match self.read() {
+            Ok(()) if self.answers > self.config.limits.answers as usize => Err(Misbehaviour::TooManyAnswers),
+            read => read,
+        };
+        read.map_err(|what| {
+            self.fail(what);
+            Error::PeerMisbehaved(what)
+        })
+    }
+
+    /// Reads as far as there is input.
+    fn read(&mut self) -> Result<(), Misbehaviour> {
+        loop {
+            match self.reading {
+                Reading::Head => {
+                    let Some(bytes) = self.take(HEADER_LEN)? else { return Ok(()) };
+                    let Ok(bytes) = <[u8; HEADER_LEN]>::try_from(&bytes[..]) else {
+                        unreachable!("as asked")
+                    };
+                    self.stats.frames_received += 1;
+                    self.reading = self.head(Head::parse(bytes))?;
+                }
+                Reading::Control { kind, flags, len } => {
+                    let Some(payload) = self.take(len as usize)? else { return Ok(()) };
+                    self.reading = Reading::Head;
+                    let frame =
+                        Control::parse(self.config.version, kind, flags, payload, &self.config.limits)?;
+                    self.control_frame(frame, len)?;
+                }
+                Reading::Unknown { left } => {
+                    let Some(chunk) = self.input.pop(u64::from(left)) else { return Ok(()) };
+                    let left = left - chunk.len() as u32;
+                    self.reading = if left == 0 { Reading::Head } else { Reading::Unknown { left } };
+                }
+                Reading::Data { id, left, fin } => {
+                    let Some(chunk) = self.input.pop(u64::from(left)) else { return Ok(()) };
+                    let left = left - chunk.len() as u32;
+                    self.reading = if left == 0 { Reading::Head } else { Reading::Data { id, left, fin } };
+                    self.data(id, chunk, fin && left == 0);
+                }
+            }
+        }
+    }
+
+    /// `n` real bytes, if they are there.
+    fn take(&mut self, n: usize) -> Result<Option<Bytes>, Misbehaviour> {
+        match self.input.take_bytes(n) {
+            None if self.input.len() >= n as u64 || self.input.starts_with_body() => {
+                Err(Misbehaviour::BodyInsteadOfFrame)
+            }
+            taken => Ok(taken),
+        }
+    }
+
+    fn head(&mut self, head: Head) -> Result<Reading, Misbehaviour> {
+        match head {
+            Head::Data { id, fin, len } => {
+                self.data_head(id, len)?;
+                if len > 0 {
+                    return Ok(Reading::Data { id, left: len, fin });
+                }
+                if fin {
+                    self.data(id, Bytes::new().into(), true);
+                }
+                Ok(Reading::Head)
+            }
+            Head::Control { kind, len, .. } if !frame::is_known(self.config.version, kind) => Ok(match len {
+                0 => Reading::Head,
+                left => Reading::Unknown { left },
+            }),
+            Head::Control { version, .. } if version != self.config.version.on_wire() => {
+                Err(Misbehaviour::Version(version))
+            }
+            Head::Control { kind, len, .. } if len > self.config.limits.control_frame => {
+                Err(Misbehaviour::FrameTooLarge { kind, len })
+            }
+            Head::Control { kind, flags, len, .. } => Ok(Reading::Control { kind, flags, len }),
+        }
+    }
+
+    /// A data frame begins: windows count all of it now. A stream that may not have it is reset; the payload is then
+    /// discarded as it arrives.
+    fn data_head(&mut self, id: u32, len: u32) -> Result<(), Misbehaviour> {
+        if id == 0 {
+            return Err(Misbehaviour::StreamZero);
+        }
+        let n = u64::from(len);
+        self.stats.data_received += n;
+        if self.has_session_window() {
+            self.recv_window.receive(n).map_err(|_| Misbehaviour::SessionWindowExceeded)?;
+        }
+        let windows = self.has_stream_windows();
+        let Some(stream) = self.streams.get_mut(&id).filter(|s| s.counted) else {
+            // After a GOAWAY the peer may have opened what was ignored here.
+            if !self.was_opened(id) && !self.goaway_sent {
+                self.answer(Control::RstStream { id, status: Status::INVALID_STREAM });
+            }
+            return Ok(());
+        };
+        if !stream.life.can_receive() {
+            // An empty frame after the end says nothing, not even the second FIN that some send.
+            if len > 0 {
+                self.stream_error(id, Status::STREAM_ALREADY_CLOSED);
+            }
+        } else if !stream.replied && self.role == Role::Client {
+            self.stream_error(id, Status::PROTOCOL_ERROR);
+        } else if windows && stream.recv.receive(n).is_err() {
+            self.stream_error(id, Status::FLOW_CONTROL_ERROR);
+        } else {
+            self.measure_rtt();
+        }
+        Ok(())
+    }
+
+    /// An autotuned window needs to know the round-trip time: ask once.
+    fn measure_rtt(&mut self) {
+        let tuned = |policy: &mux::WindowPolicy| policy.autotune_max > 0;
+        let wanted = tuned(&self.config.stream_window) || tuned(&self.config.session_window);
+        if wanted && self.has_stream_windows() && self.stats.rtt_min.is_none() && self.pings.is_empty() {
+            self.send_ping(false);
+        }
+    }
+
+    /// Payload arrives.
+    fn data(&mut self, id: u32, chunk: Chunk, fin: bool) {
+        let Some(stream) = self.streams.get_mut(&id).filter(|s| s.life.can_receive()) else {
+            return self.credit_session(chunk.len());
+        };
+        stream.unconsumed += chunk.len();
+        if fin {
+            stream.life.end_receive();
+        }
+        self.events.push_back(Event::Data { id: StreamId(id), chunk, fin });
+        if fin {
+            self.settle(id);
+        }
+    }
+
+    fn control_frame(&mut self, frame: Control<Bytes>, len: u32) -> Result<(), Misbehaviour> {
+        let wire_len = HEADER_LEN as u32 + len;
+        match frame {
+            Control::SynStream { id, associated, priority, slot, fin, unidirectional, block } => {
+                let parts = self.read_block(&block, wire_len)?;
+                let syn = Syn { id, associated, priority, slot, fin, unidirectional, wire_len };
+                self.syn_stream(syn, parts)
+            }
+            Control::SynReply { id, fin, block } => {
+                let parts = self.read_block(&block, wire_len)?;
+                self.syn_reply(id, fin, wire_len, parts)
+            }
+            Control::Headers { id, fin, block } => {
+                let parts = self.read_block(&block, wire_len)?;
+                self.headers(id, fin, wire_len, parts)
+            }
+            Control::RstStream { id, status } => self.rst_stream(id, status),
+            Control::Settings { clear, entries } => self.settings(clear, entries),
+            Control::Ping { id } => {
+                self.pinged(id);
+                Ok(())
+            }
+            Control::GoAway { last_good_id, status } => {
+                self.gone_away(last_good_id, status);
+                Ok(())
+            }
+            Control::WindowUpdate { id, delta } => self.window_update(id, delta),
+            // A stream that wants to use it is refused.
+            Control::Credential { .. } | Control::Noop | Control::Unknown { .. } => Ok(()),
+        }
+    }
+
+    /// Inflates and sorts a block. The inner error is its stream's.
+    fn read_block(
+        &mut self,
+        compressed: &[u8],
+        wire_len: u32,
+    ) -> Result<Result<Parts, Status>, Misbehaviour> {
+        let (version, limits) = (self.config.version, &self.config.limits);
+        let raw = self.decompressor.inflate(compressed, limits)?;
+        self.stats.heads_received += u64::from(wire_len);
+        self.stats.blocks_received_raw += raw.len() as u64;
+        let mut parts = Parts::default();
+        let read = block::parse(version, raw, limits, |name, value| parts.push(version, name, value));
+        Ok(read.map(|()| parts))
+    }
+
+    fn syn_stream(&mut self, syn: Syn, parts: Result<Parts, Status>) -> Result<(), Misbehaviour> {
+        let id = syn.id;
+        if id == 0 || self.is_ours(id) || id < self.peer_id {
+            return Err(Misbehaviour::StreamId(id));
+        }
+        if id == self.peer_id {
+            // §2.3.2: the second SYN_STREAM of a stream is that stream's error.
+            self.stream_error(id, Status::PROTOCOL_ERROR);
+            return Ok(());
+        }
+        if self.goaway_sent {
+            return Ok(());
+        }
+        self.peer_id = id;
+        if self.role == Role::Client && syn.associated == 0 {
+            return Err(Misbehaviour::PushWithoutAssociation);
+        }
+        let parts = match parts {
+            Ok(_) if self.open_peers >= self.config.max_concurrent_streams => Err(Status::REFUSED_STREAM),
+            Ok(_) if self.config.version == Version::V3 && syn.slot != 0 => Err(Status::INVALID_CREDENTIALS),
+            parts => parts,
+        };
+        let opened = match (parts, self.role) {
+            (Err(status), _) => Err(status),
+            (Ok(parts), Role::Server) => {
+                self.requested(syn, parts);
+                Ok(())
+            }
+            (Ok(parts), Role::Client) => self.pushed(syn, parts),
+        };
+        if let Err(status) = opened {
+            self.answer(Control::RstStream { id, status: status.on(self.config.version) });
+        }
+        Ok(())
+    }
+
+    fn requested(&mut self, syn: Syn, parts: Parts) {
+        let Syn { id, priority, fin, wire_len, .. } = syn;
+        let Some(head) = parts.request() else {
+            // §3.2.1. The stream is not kept: what else comes for it is discarded.
+            let bad_request = ResponseHead { status: 400, fields: Fields::new() };
+            let written = http::put_response(self.config.version, &bad_request, &mut self.block);
+            debug_assert_eq!(written, Ok(()));
+            let before = self.control.len();
+            self.emit_block(|block| Control::SynReply { id, fin: true, block });
+            self.answers += self.control.len() - before;
+            return;
+        };
+        let mut life = if syn.unidirectional { Lifecycle::RECEIVE_ONLY } else { Lifecycle::BOTH };
+        if fin {
+            life.end_receive();
+        }
+        self.open_peers += 1;
+        self.insert(id, life, priority, 0, None);
+        self.events.push_back(Event::Request { id: StreamId(id), head, priority, fin, wire_len });
+        self.settle(id);
+    }
+
+    /// A push must belong to an open request and to its origin. node-spdy's lack UNIDIRECTIONAL; they are taken as if
+    /// they had it.
+    fn pushed(&mut self, syn: Syn, parts: Parts) -> Result<(), Status> {
+        let Syn { id, associated, priority, fin, .. } = syn;
+        let (head, response) = parts.push_of().ok_or(Status::PROTOCOL_ERROR)?;
+        let request =
+            self.streams.get(&associated).filter(|s| s.life.can_receive() && self.is_ours(associated));
+        let Some([scheme, authority, _]) = request.and_then(|s| s.target.as_ref()) else {
+            return Err(Status::INVALID_STREAM);
+        };
+        if *scheme != head.scheme || *authority != head.authority {
+            return Err(Status::REFUSED_STREAM);
+        }
+        let life = if fin { Lifecycle::SEND_ONLY } else { Lifecycle::RECEIVE_ONLY };
+        self.open_peers += 1;
+        let target = [head.scheme.clone(), head.authority.clone(), head.path.clone()];
+        self.insert(id, life, priority, associated, Some(target));
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.life.end_send();
+            stream.replied = response.is_some();
+        }
+        let (id, associated) = (StreamId(id), StreamId(associated));
+        self.events.push_back(Event::Pushed { id, associated, head, response, priority, fin });
+        self.settle(id.0);
+        Ok(())
+    }
+
+    fn syn_reply(
+        &mut self,
+        id: u32,
+        fin: bool,
+        wire_len: u32,
+        parts: Result<Parts, Status>,
+    ) -> Result<(), Misbehaviour> {
+        if !self.expect(id)? {
+            return Ok(());
+        }
+        let ours = self.is_ours(id);
+        let Some(stream) = self.streams.get_mut(&id) else { unreachable!("expected") };
+        let response = match parts.map(Parts::response) {
+            _ if !ours || !stream.life.can_receive() => Err(Status::PROTOCOL_ERROR),
+            _ if stream.replied => Err(Status::STREAM_IN_USE),
+            Err(status) => Err(status),
+            Ok(response) => response.ok_or(Status::PROTOCOL_ERROR),
+        };
+        match response {
+            Ok(head) => self.responded(id, head, fin, wire_len),
+            Err(status) => self.stream_error(id, status),
+        }
+        Ok(())
+    }
+
+    fn responded(&mut self, id: u32, head: ResponseHead, fin: bool, wire_len: u32) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.replied = true;
+            if fin {
+                stream.life.end_receive();
+            }
+        }
+        self.events.push_back(Event::Response { id: StreamId(id), head, fin, wire_len });
+        self.settle(id);
+    }
+
+    fn headers(
+        &mut self,
+        id: u32,
+        fin: bool,
+        wire_len: u32,
+        parts: Result<Parts, Status>,
+    ) -> Result<(), Misbehaviour> {
+        if !self.expect(id)? {
+            return Ok(());
+        }
+        let Some(stream) = self.streams.get_mut(&id) else { unreachable!("expected") };
+        let parts = match parts {
+            _ if !stream.life.can_receive() => Err(Status::STREAM_ALREADY_CLOSED),
+            parts => parts,
+        };
+        match parts {
+            // The rest of a push whose SYN_STREAM only named it (§3.3.1).
+            Ok(parts) if stream.associated != 0 && !stream.replied && parts.has_status() => {
+                match parts.response() {
+                    Some(head) => self.responded(id, head, fin, wire_len),
+                    None => self.stream_error(id, Status::PROTOCOL_ERROR),
+                }
+            }
+            Ok(parts) => {
+                if fin {
+                    stream.life.end_receive();
+                }
+                self.events.push_back(Event::Headers { id: StreamId(id), fields: parts.fields, fin });
+                self.settle(id);
+            }
+            Err(status) => self.stream_error(id, status),
+        }
+        Ok(())
+    }
+
+    /// Whether a frame's stream is open. A stream that was is ignored, as the frame may have crossed our RST_STREAM; one that
+    /// never was gets INVALID_STREAM.
+    fn expect(&mut self, id: u32) -> Result<bool, Misbehaviour> {
+        if id == 0 {
+            return Err(Misbehaviour::StreamZero);
+        }
+        if self.streams.get(&id).is_some_and(|s| s.counted) {
+            return Ok(true);
+        }
+        if !self.was_opened(id) && !self.goaway_sent {
+            self.answer(Control::RstStream { id, status: Status::INVALID_STREAM });
+        }
+        Ok(false)
+    }
+
+    fn rst_stream(&mut self, id: u32, status: Status) -> Result<(), Misbehaviour> {
+        if id == 0 {
+            return Err(Misbehaviour::StreamZero);
+        }
+        if self.remove(id) {
+            self.events.push_back(Event::Reset { id: StreamId(id), status, by: By::Peer });
+            if status == Status::CANCEL && self.role == Role::Server {
+                self.end_pushes(id, By::Peer);
+            }
+        }
+        Ok(())
+    }
+
+    /// The stream is over by the peer's fault.
+    fn stream_error(&mut self, id: u32, status: Status) {
+        let status = status.on(self.config.version);
+        self.answer(Control::RstStream { id, status });
+        if self.remove(id) {
+            self.events.push_back(Event::Reset { id: StreamId(id), status, by: By::Us });
+        }
+    }
+
+    /// §2.6.4: of two entries with one id the first counts; of two frames, the last.
+    fn settings(&mut self, clear: bool, entries: Vec<Setting>) -> Result<(), Misbehaviour> {
+        let client = self.role == Role::Client;
+        if clear && client {
+            self.persisted.clear();
+        }
+        for (i, entry) in entries.iter().enumerate() {
+            if entries[..i].iter().any(|e| e.id == entry.id) {
+                continue;
+            }
+            if client && entry.flags & Setting::PERSIST != 0 {
+                self.persisted.retain(|e| e.id != entry.id);
+                self.persisted.push(Setting { flags: Setting::PERSISTED, ..*entry });
+            }
+            match entry.id {
+                Setting::MAX_CONCURRENT_STREAMS => self.peer_max_streams = entry.value,
+                Setting::INITIAL_WINDOW_SIZE => self.initial_window(entry.value)?,
+                _ => {}
+            }
+        }
+        self.events.push_back(Event::Settings(entries));
+        Ok(())
+    }
+
+    /// Every stream's window moves by the difference (§2.6.8), and may become negative.
+    fn initial_window(&mut self, size: u32) -> Result<(), Misbehaviour> {
+        if i64::from(size) > MAX_WINDOW {
+            return Err(Misbehaviour::WindowOverflow);
+        }
+        let delta = i64::from(size) - i64::from(self.peer_initial_window);
+        self.peer_initial_window = size;
+        let ids: Vec<u32> = self.open_ids().collect();
+        for id in ids {
+            let Some(stream) = self.streams.get_mut(&id) else { continue };
+            if stream.send.shift(delta, MAX_WINDOW).is_err() {
+                return Err(Misbehaviour::WindowOverflow);
+            }
+            if stream.scheduled
+                && stream.send.available() == 0
+                && self.config.flow_control != FlowControl::None
+            {
+                stream.scheduled = false;
+                self.ready.remove(stream.priority.level(), &id);
+            }
+            self.wake(id);
+        }
+        Ok(())
+    }
+
+    /// An id of our parity is an answer or nothing; any other is a question (§2.6.5).
+    fn pinged(&mut self, id: u32) {
+        if !self.is_ours(id) {
+            return self.answer(Control::Ping { id });
+        }
+        let Some(at) = self.pings.iter().position(|p| p.id == id) else { return };
+        let Some(ping) = self.pings.remove(at) else { return };
+        let rtt = self.now.since(ping.sent);
+        self.stats.rtt_min = Some(self.stats.rtt_min.map_or(rtt, |least| least.min(rtt)));
+        if ping.asked {
+            self.events.push_back(Event::Pong { rtt });
+        }
+    }
+
+    fn gone_away(&mut self, last_good_id: u32, status: GoAwayStatus) {
+        self.goaway_received = true;
+        let lost = |id: &u32| self.is_ours(*id) && *id > last_good_id;
+        let unprocessed: Vec<u32> = self.open_ids().filter(lost).collect();
+        for id in &unprocessed {
+            self.remove(*id);
+        }
+        let unprocessed = unprocessed.into_iter().map(StreamId).collect();
+        self.events.push_back(Event::GoAway { last_good_id, status, unprocessed });
+    }
+
+    /// Streams that are closed or never were may be credited: the frame crossed something of ours (§2.3.6).
+    fn window_update(&mut self, id: u32, delta: u32) -> Result<(), Misbehaviour> {
+        if id == 0 {
+            if !self.has_session_window() {
+                return Ok(());
+            }
+            if delta == 0 {
+                return Err(Misbehaviour::EmptyWindowUpdate);
+            }
+            return self
+                .send_window
+                .credit(u64::from(delta), MAX_WINDOW)
+                .map_err(|_| Misbehaviour::WindowOverflow);
+        }
+        if !self.has_stream_windows() {
+            return Ok(());
+        }
+        let Some(stream) = self.streams.get_mut(&id).filter(|s| s.counted) else { return Ok(()) };
+        if delta == 0 {
+            self.stream_error(id, Status::PROTOCOL_ERROR);
+        } else if stream.send.credit(u64::from(delta), MAX_WINDOW).is_err() {
+            self.stream_error(id, Status::FLOW_CONTROL_ERROR);
+        } else {
+            self.wake(id);
+        }
+        Ok(())
+    }
+}
