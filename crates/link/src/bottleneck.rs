@@ -41,10 +41,7 @@ struct TraceLine<P> {
     trace: Arc<Trace>,
     /// Number of the next opportunity.
     next: u64,
-    /// The opportunity in use and the bytes it can still deliver.
-    at: Instant,
-    credit: u32,
-    /// A packet that a part of is still to be delivered, and how much.
+    /// A packet of which a part is delivered, and how much is not.
     partial: Option<(Queued<P>, u32)>,
     /// Since when there has been something to send.
     busy_from: Instant,
@@ -59,8 +56,6 @@ impl<P: Packet> Bottleneck<P> {
             Rate::Trace(trace) => Line::Trace(TraceLine {
                 trace: trace.clone(),
                 next: 0,
-                at: Instant::ZERO,
-                credit: 0,
                 partial: None,
                 busy_from: Instant::ZERO,
             }),
@@ -116,6 +111,12 @@ impl<P: Packet> Bottleneck<P> {
 }
 
 impl<P: Packet> TraceLine<P> {
+    /// Skips the opportunities up to `now`, which came while there was nothing to send.
+    fn restart(&mut self, now: Instant) {
+        self.next = self.trace.first_after(now);
+        self.busy_from = now;
+    }
+
     fn advance(
         &mut self,
         now: Instant,
@@ -124,31 +125,42 @@ impl<P: Packet> TraceLine<P> {
         stats: &mut PathStats,
     ) {
         while self.partial.is_some() || queue.len() > 0 {
-            if self.trace.at(self.next) > now {
+            let at = self.trace.at(self.next);
+            if at > now {
                 return;
             }
-            self.at = self.trace.at(self.next);
             self.next += 1;
-            self.credit = Trace::OPPORTUNITY_BYTES;
-            // What an opportunity has left when the queue is empty is lost.
-            while let Some((packet, left)) = self.partial.take().or_else(|| {
-                let next = queue.pop(self.at, &mut stats.dropped_queue)?;
-                stats.note_wait(self.at.since(next.at));
-                let len = next.len;
-                Some((next, len))
-            }) {
-                if left > self.credit {
-                    self.partial = Some((packet, left - self.credit));
-                    break;
+            self.deliver(at, queue, sent, stats);
+            stats.busy += at.since(self.busy_from);
+            self.busy_from = at;
+        }
+    }
+
+    /// Uses one opportunity. What it has left when the queue is empty is lost.
+    fn deliver(
+        &mut self,
+        at: Instant,
+        queue: &mut Queue<P>,
+        sent: &mut VecDeque<(Instant, P)>,
+        stats: &mut PathStats,
+    ) {
+        let mut credit = Trace::OPPORTUNITY_BYTES;
+        while credit > 0 {
+            let (packet, left) = match self.partial.take() {
+                Some(partial) => partial,
+                None => {
+                    let Some(next) = queue.pop(at, &mut stats.dropped_queue) else { return };
+                    stats.note_wait(at.since(next.at));
+                    let len = next.len;
+                    (next, len)
                 }
-                self.credit -= left;
-                sent.push_back((self.at, packet.packet));
-                if self.credit == 0 {
-                    break;
-                }
+            };
+            if left > credit {
+                self.partial = Some((packet, left - credit));
+                return;
             }
-            stats.busy += self.at.since(self.busy_from);
-            self.busy_from = self.at;
+            credit -= left;
+            sent.push_back((at, packet.packet));
         }
     }
 }
@@ -156,20 +168,19 @@ impl<P: Packet> TraceLine<P> {
 impl<P: Packet> Node<P> for Bottleneck<P> {
     fn push(&mut self, now: Instant, packet: P) {
         self.advance(now);
-        let idle_limit = QueueConfig::UNLIMITED;
-        let mut limit = &self.config;
-        match &mut self.line {
+        let straight = match &mut self.line {
             Line::Constant { free_at, .. } if *free_at <= now => {
-                // An idle line takes the packet at once, whatever the queue could hold.
-                limit = &idle_limit;
                 *free_at = now;
+                true
             }
             Line::Trace(line) if self.queue.len() == 0 && line.partial.is_none() => {
-                line.next = line.trace.first_after(now);
-                line.busy_from = now;
+                line.restart(now);
+                false
             }
-            _ => {}
-        }
+            _ => false,
+        };
+        // An idle line takes the packet at once, whatever the queue could hold.
+        let limit = if straight { &QueueConfig::UNLIMITED } else { &self.config };
         let len = packet.wire_len();
         self.stats.dropped_queue += self.queue.push(Queued { at: now, len, packet }, limit);
         self.advance(now);

@@ -212,3 +212,34 @@ impl PathConfig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_customary_queue_is_a_bandwidth_delay_product_or_50_ms() {
+        let size = |kbps, rtt_ms| {
+            let rate = Rate::Constant(Bitrate::from_kbps(kbps).unwrap());
+            QueueConfig::sized_for(&rate, Duration::from_millis(rtt_ms)).limit_bytes
+        };
+        assert_eq!(size(2_000, 100), 25_000);
+        assert_eq!(size(20_000, 4), 125_000, "50 ms, as the RTT is shorter");
+        assert_eq!(size(30, 120), 3_000, "two packets at least");
+        assert_eq!(
+            QueueConfig::sized_for(&Rate::Unlimited, Duration::from_millis(100)),
+            QueueConfig::UNLIMITED
+        );
+    }
+
+    #[test]
+    fn a_probability_that_is_none_is_named() {
+        let with = |loss| PathConfig { loss, ..PathConfig::default() }.check();
+        assert_eq!(with(LossConfig::Bernoulli { p: 1.0 }), Ok(()));
+        let error = with(LossConfig::Bernoulli { p: 1.5 }).unwrap_err();
+        assert_eq!(error.to_string(), "loss 1.5 is not between 0 and 1");
+        let bad =
+            LossConfig::GilbertElliott { to_bad: 0.1, to_good: f64::NAN, loss_good: 0.0, loss_bad: 1.0 };
+        assert!(matches!(with(bad), Err(ConfigError::Probability { what: "loss.to_good", .. })));
+    }
+}

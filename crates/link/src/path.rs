@@ -128,3 +128,6 @@ impl<P: Packet> Node<P> for Path<P> {
         Path::next_time(self)
     }
 }
+
+#[cfg(test)]
+mod tests;

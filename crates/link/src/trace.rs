@@ -102,3 +102,43 @@ impl Trace {
         Instant::ZERO + self.period() * (n / len) + Duration::from_millis(ms)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_names_its_line() {
+        for (text, line, fault) in [
+            ("", 0, TraceFault::Empty),
+            ("\n\n", 0, TraceFault::Empty),
+            ("0\n0\n", 2, TraceFault::NoPeriod),
+            ("1\n\n2\n", 2, TraceFault::NotMilliseconds),
+            ("1\n2.5\n", 2, TraceFault::NotMilliseconds),
+            ("1\n2\n-3\n", 3, TraceFault::NotMilliseconds),
+            ("4294967296\n", 1, TraceFault::NotMilliseconds),
+            ("5\n9\n8\n", 3, TraceFault::Backwards),
+        ] {
+            assert_eq!(Trace::parse(text), Err(TraceError { line, fault }), "{text:?}");
+        }
+        let error = Trace::parse("5\n9\n8\n").unwrap_err();
+        assert_eq!(error.to_string(), "line 3: earlier than the line before it");
+    }
+
+    #[test]
+    fn white_space_and_the_last_line_end_do_not_matter() {
+        assert_eq!(Trace::parse(" 1\r\n2 \r\n"), Trace::parse("1\n2"));
+    }
+
+    /// Three opportunities in 10 ms: 3.6 Mbit/s.
+    #[test]
+    fn a_trace_starts_again_after_its_last_line() {
+        let trace = Trace::parse("0\n4\n10\n").unwrap();
+        assert_eq!(trace.mean_rate().as_bps(), 3_600_000);
+        let ms: Vec<_> = (0..7).map(|n| trace.at(n).as_nanos() / 1_000_000).collect();
+        assert_eq!(ms, [0, 4, 10, 10, 14, 20, 20]);
+        let after = |us| trace.first_after(Instant::ZERO + Duration::from_micros(us));
+        let numbers = [0, 1, 3_999, 4_000, 9_999, 10_000, 13_999, 14_000].map(after);
+        assert_eq!(numbers, [1, 1, 1, 2, 2, 4, 4, 5]);
+    }
+}
