@@ -219,6 +219,8 @@ pub enum Invalid {
     Status(ResourceId),
     /// The resource's path does not begin with `/`, or holds a byte that no request line can carry.
     Path(ResourceId),
+    /// The resource's method, or a field of it, holds what no head can carry.
+    Head(ResourceId),
     /// The page's id is not fit for a file name.
     Id,
 }
@@ -234,6 +236,9 @@ impl fmt::Display for Invalid {
             Invalid::Host(id) => write!(f, "resource {id}: its host does not exist"),
             Invalid::Status(id) => write!(f, "resource {id}: its status is not within 200–999"),
             Invalid::Path(id) => write!(f, "resource {id}: its path is no request path"),
+            Invalid::Head(id) => {
+                write!(f, "resource {id}: its method, or a field's name or value, is not writable")
+            }
             Invalid::Id => write!(f, "the page's id is not fit for a file name"),
         }
     }
@@ -372,6 +377,12 @@ impl Page {
         }
         if resource.path.first() != Some(&b'/') || resource.path.iter().any(|b| *b <= b' ' || *b == 0x7f) {
             return Err(Invalid::Path(id));
+        }
+        let token = |name: &[u8]| !name.is_empty() && name.iter().all(|b| b.is_ascii_graphic() && *b != b':');
+        let value = |value: &[u8]| !value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0));
+        let mut fields = resource.request.iter().chain(&resource.response);
+        if !token(&resource.method) || !fields.all(|f| token(&f.name) && value(&f.value)) {
+            return Err(Invalid::Head(id));
         }
         Ok(())
     }

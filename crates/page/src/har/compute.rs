@@ -1,0 +1,200 @@
+//! Computation: what the network does not explain. The module above says how, and what is crude about it.
+
+use crate::har::cause::{Causes, Edge, Moments};
+use crate::har::entry::Load;
+use crate::har::notes::Notes;
+use crate::page::Kind;
+
+/// A script that asks for something within this time of being ready, or within [`RUN_NS_MAX`] for each of its bytes,
+/// is taken to have computed until then; one that asks later, to have waited for something else, such as a timer.
+const RUN_MS_MIN: f64 = 50.0;
+/// Nanoseconds a decoded byte: several times what the slowest scripts take on a desktop.
+const RUN_NS_MAX: f64 = 1_000.0;
+/// The longest wait that is kept on an edge.
+const WAIT_MS_MAX: f64 = 60_000.0;
+/// The longest parse, or computation before `onload`, that is kept.
+const PARSE_MS_MAX: f64 = 10_000.0;
+/// A connection that was freed this shortly before a request was what the request waited for.
+const FREED_MS: f64 = 10.0;
+/// Only a parser's start this long after its document is there counts as computation.
+const LAG_MS_MAX: f64 = 250.0;
+/// A resource that outlives `onload` by more than stamps can differ did not hold it back.
+const OUTLIVES_MS: f64 = 50.0;
+
+/// Nanoseconds a decoded byte, where nothing recorded says more. A guess at a desktop of the time: published
+/// measurements range over a factor of ten with device and code.
+struct Costs {
+    script: f64,
+    style: f64,
+    document: f64,
+}
+
+const COSTS_2012: Costs = Costs { script: 150.0, style: 50.0, document: 200.0 };
+const COSTS_TODAY: Costs = Costs { script: 50.0, style: 20.0, document: 100.0 };
+
+/// All in milliseconds.
+pub(crate) struct Computation {
+    /// A load.
+    pub exec: Vec<f64>,
+    /// A load: from its parent's use to its start.
+    pub delay: Vec<f64>,
+    /// A load: whether `onload` did not wait for it.
+    pub after_load: Vec<bool>,
+    pub tail: f64,
+}
+
+pub(crate) fn find(
+    loads: &[Load],
+    causes: &Causes,
+    moments: Moments,
+    year: i64,
+    notes: &mut Notes,
+) -> Computation {
+    let after_load: Vec<bool> = loads
+        .iter()
+        .map(|l| moments.loaded.is_some_and(|m| l.start > m || l.end > m + OUTLIVES_MS))
+        .enumerate()
+        .map(|(i, after)| after && i > causes.main)
+        .collect();
+    if let Some(loaded) = moments.loaded {
+        for (load, _) in loads.iter().zip(&after_load).filter(|(l, after)| **after && l.start <= loaded) {
+            let _ = load;
+            notes.add(
+                "outlives-load",
+                "asked for before onload and still loading after it: onload does not wait for it",
+            );
+        }
+    }
+    let queued = queued(loads);
+    let mut work = Work {
+        loads,
+        causes,
+        queued: &queued,
+        costs: if year < 2014 { COSTS_2012 } else { COSTS_TODAY },
+        used: causes.ready.clone(),
+        exec: vec![0.0; loads.len()],
+    };
+    work.run_scripts(notes);
+    work.parse_documents(moments, notes);
+    let delay = work.delays(moments, notes);
+    let last = loads
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| !after_load[*i])
+        .map(|(i, l)| l.end.max(work.used[i]))
+        .fold(moments.content_loaded.unwrap_or(f64::NEG_INFINITY), f64::max);
+    let tail = moments.loaded.map_or(0.0, |m| (m - last).clamp(0.0, PARSE_MS_MAX));
+    Computation { exec: work.exec, delay, after_load, tail }
+}
+
+/// Loads that waited for a connection of which the recorder does not tell: it was busy with another request until
+/// just before, and with nothing else.
+fn queued(loads: &[Load]) -> Vec<bool> {
+    let mut free_at: std::collections::BTreeMap<&str, f64> = Default::default();
+    let mut out = vec![false; loads.len()];
+    for (i, load) in loads.iter().enumerate().filter(|(_, l)| !l.connection.is_empty()) {
+        let free = free_at.entry(&load.connection).or_insert(f64::NEG_INFINITY);
+        out[i] = load.queue_unknown && (-1.0..=FREED_MS).contains(&(load.start - *free));
+        *free = free.max(load.end);
+    }
+    out
+}
+
+struct Work<'a> {
+    loads: &'a [Load],
+    causes: &'a Causes,
+    queued: &'a [bool],
+    costs: Costs,
+    /// When each resource's use was over.
+    used: Vec<f64>,
+    exec: Vec<f64>,
+}
+
+impl Work<'_> {
+    /// One thread runs all scripts, in the order in which they are ready.
+    fn run_scripts(&mut self, notes: &mut Notes) {
+        let mut first_child = vec![f64::INFINITY; self.loads.len()];
+        for (i, edge) in self.causes.edges.iter().enumerate() {
+            if let Edge::Completion(parent) = *edge
+                && !self.queued[i]
+            {
+                first_child[parent] = first_child[parent].min(self.loads[i].start);
+            }
+        }
+        let ready = &self.causes.ready;
+        let mut order: Vec<usize> = (0..self.loads.len()).collect();
+        order.sort_by(|a, b| ready[*a].total_cmp(&ready[*b]).then(a.cmp(b)));
+        let mut busy = f64::NEG_INFINITY;
+        for i in order {
+            let decoded = self.loads[i].sizes.content.or(self.loads[i].sizes.body).unwrap_or(0) as f64;
+            match self.loads[i].kind {
+                Kind::Script => {
+                    let begin = ready[i].max(busy);
+                    let gap = first_child[i] - begin;
+                    self.exec[i] = if gap <= RUN_MS_MIN.max(decoded * RUN_NS_MAX / 1e6) {
+                        notes.tally(
+                            "computation",
+                            "a script's run time from",
+                            "the gap before what it asked for",
+                        );
+                        gap.max(0.0)
+                    } else {
+                        notes.tally("computation", "a script's run time from", "its size, a guess");
+                        decoded * self.costs.script / 1e6
+                    };
+                    self.used[i] = begin + self.exec[i];
+                    busy = busy.max(self.used[i]);
+                }
+                Kind::Style => {
+                    self.exec[i] = decoded * self.costs.style / 1e6;
+                    self.used[i] = ready[i] + self.exec[i];
+                }
+                Kind::Document => self.exec[i] = decoded * self.costs.document / 1e6,
+                _ => {}
+            }
+        }
+    }
+
+    /// The main document: the parser's late start, and what was left to do when the last style sheet or script
+    /// before `DOMContentLoaded` had been used.
+    fn parse_documents(&mut self, moments: Moments, notes: &mut Notes) {
+        let main = self.causes.main;
+        let (Some(parsed), document) = (moments.content_loaded, &self.loads[main]) else { return };
+        let last = (main + 1..self.loads.len())
+            .filter(|i| matches!(self.loads[*i].kind, Kind::Style | Kind::Script) && self.used[*i] <= parsed)
+            .map(|i| self.used[i])
+            .fold(document.end, f64::max);
+        let first = (main + 1..self.loads.len())
+            .filter(|i| matches!(self.causes.edges[*i], Edge::Parser { parent, .. } if parent == main))
+            .map(|i| self.loads[i].start)
+            .fold(f64::INFINITY, f64::min);
+        let lag = if last > document.end { (first - document.end).clamp(0.0, LAG_MS_MAX) } else { 0.0 };
+        self.exec[main] = (lag + (parsed - last).max(0.0)).min(PARSE_MS_MAX);
+        notes.add(
+            "parse-time",
+            "the document's parse time is what the network leaves unexplained before DOMContentLoaded",
+        );
+    }
+
+    fn delays(&self, moments: Moments, notes: &mut Notes) -> Vec<f64> {
+        let delay = |(i, edge): (usize, &Edge)| {
+            let start = self.loads[i].start;
+            let wait = match *edge {
+                Edge::Completion(parent) if !self.queued[i] => start - self.used[parent],
+                Edge::Load => start - moments.loaded.unwrap_or(start),
+                _ => 0.0,
+            };
+            if self.queued[i] && matches!(edge, Edge::Completion(_)) {
+                notes.add(
+                    "queued",
+                    "waited for a connection for an unknown time: no delay beyond its parent assumed",
+                );
+            }
+            if wait > WAIT_MS_MAX {
+                notes.add("wait-cut", "asked for more than a minute after its cause: taken as one minute");
+            }
+            wait.clamp(0.0, WAIT_MS_MAX)
+        };
+        self.causes.edges.iter().enumerate().map(delay).collect()
+    }
+}
