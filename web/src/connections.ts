@@ -15,10 +15,10 @@ interface Placed {
 }
 
 const PAD = 5;
-const HOST_MIN = 30;
+const HOST_MIN = 35;
 
 export function connectionView(frame: Frame): Body {
-  const placed = new Map<Panel, Map<string, Placed[]>>(frame.panels.map((p) => [p, place(p, frame.end)]));
+  const placed = new Map<Panel, Map<string, Placed[]>>(frame.panels.map((p) => [p, place(p)]));
   const hosts: string[] = [];
   for (const byHost of placed.values()) for (const host of byHost.keys()) if (!hosts.includes(host)) hosts.push(host);
   const tops = new Map<string, number>();
@@ -48,7 +48,7 @@ export function connectionView(frame: Frame): Body {
       [...placed.get(panel)!].map(([host, list]) => {
         let y = tops.get(host)! + PAD;
         return list.map((p) => {
-          const drawn = rectangle(p, y, at, frame.end);
+          const drawn = rectangle(p, y, at, panel.end);
           y += p.height + 3;
           return drawn;
         });
@@ -64,13 +64,13 @@ function connectionCounts(counts: number[]): string {
 }
 
 /** The connections of a panel by host, in the order of opening, with their requests in lanes that do not overlap. */
-function place(panel: Panel, end: number): Map<string, Placed[]> {
+function place(panel: Panel): Map<string, Placed[]> {
   const byHost = new Map<string, Placed[]>();
   for (const connection of [...panel.shown.connections].sort((a, b) => a.opened - b.opened || a.id - b.id)) {
     const mine = panel.shown.requests.filter((r) => r.connection === connection.id && r.sent !== null).sort((a, b) => a.sent! - b.sent!);
     const lanes: Request[][] = [];
     for (const r of mine) {
-      const free = lanes.find((lane) => (lane.at(-1)!.complete ?? end) <= r.sent!);
+      const free = lanes.find((lane) => (lane.at(-1)!.complete ?? panel.end) <= r.sent!);
       if (free) free.push(r);
       else lanes.push([r]);
     }

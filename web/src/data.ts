@@ -67,7 +67,6 @@ export interface NetworkSummary {
 }
 
 export interface Summary {
-  seed: number;
   runs: number;
   transports: string[];
   pages: number;
@@ -85,9 +84,12 @@ export interface Cell {
   loads: number[];
   complete: number[];
   medians: Record<string, (number | null)[]>;
+  /** The complete loads one by one, where a run is what is paired and not a page. */
+  by_run: { page: number[]; run: number[]; figures: Record<string, (number | null)[]> } | null;
 }
 
 export interface Overview {
+  seed: string;
   summary: Summary;
   plan: string;
   environment: unknown;

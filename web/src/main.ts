@@ -3,7 +3,7 @@
 import { distribution, scatter } from "./charts.ts";
 import { unpackOverview, unpackPage, type Overview } from "./data.ts";
 import { h, replace, select } from "./dom.ts";
-import { protocol } from "./format.ts";
+import { plural, protocol } from "./format.ts";
 import { extremes, headline } from "./overview.ts";
 import { pageView, type PageView } from "./page.ts";
 import { METRICS, fromAddress, toAddress, type State } from "./state.ts";
@@ -44,19 +44,21 @@ function start(overview: Overview): void {
 
   function drawCharts(among: Set<number>): void {
     const metric = state.metric.label;
+    const unit = overview.summary.unit;
+    const one = unit === "page" ? "One point a page, the median of its runs." : "One point a run, as there is one page.";
     const pair = overview.summary.transports.length > 1;
     const points = h(
       "figure",
       { id: "scatter" },
-      h("h2", {}, `${metric}, page by page`),
-      h("p", { class: "muted" }, "One point a page, the median of its runs. On the red line both take the same. Click a point for its waterfall."),
+      h("h2", {}, `${metric}, ${unit} by ${unit}`),
+      h("p", { class: "muted" }, `${one} On the red line both take the same. Click a point for its waterfall.`),
       pair && scatter(overview, state, among, (page) => go({ page })),
     );
     const shares = h(
       "figure",
       { id: "cdf" },
-      h("h2", {}, `${metric}, share of pages`),
-      h("p", { class: "muted" }, "Cumulative distribution of the pages' medians. Further left is better."),
+      h("h2", {}, `${metric}, share of ${unit}s`),
+      h("p", { class: "muted" }, `Cumulative distribution of the ${unit === "page" ? "pages' medians" : "runs"}. Further left is better.`),
       distribution(overview, state),
     );
     replace(charts, pair && points, shares);
@@ -74,6 +76,7 @@ function start(overview: Overview): void {
     if (state.page !== page) return;
     view = pageView(overview, state, detail);
     place.replaceChildren(view.element);
+    view.draw();
     scrollTo(0, 0);
   }
 
@@ -83,9 +86,8 @@ function start(overview: Overview): void {
     drawToolbar();
     home.hidden = state.page !== null;
     place.hidden = state.page === null;
-    view = null;
-    place.replaceChildren();
     if (state.page !== null) await drawPage(state.page);
+    else place.replaceChildren();
     const title = state.page === null ? overview.summary.transports.map(protocol).join(" / ") : overview.pages.title[state.page] || overview.pages.id[state.page]!;
     document.title = `${title} – Velodrome`;
     document.documentElement.dataset["ready"] = state.page === null ? "overview" : "page";
@@ -112,7 +114,7 @@ function start(overview: Overview): void {
     const parts =
       state.page === null
         ? [
-            h("a", { class: "brand", href: toAddress(overview, { ...state, page: null }) }, "Velodrome"),
+            h("span", { class: "brand" }, "Velodrome ", h("span", { class: "muted" }, [plural(overview.summary.pages, "page"), plural(networks.length, "network"), plural(overview.summary.runs, "run")].join(" · "))),
             network,
             pair,
             select("Figure", METRICS.map((m) => [m.key, m.label]), state.metric.key, (v) => go({ metric: METRICS.find((m) => m.key === v)! })),

@@ -116,8 +116,8 @@ export function swatch(phase: string): HTMLElement {
 /** `**4.71 s** [4.52, 4.93]`. */
 function estimate(e: Estimate | null, show: (value: number) => string): Child[] {
   if (!e) return ["–"];
-  const interval = e.low !== null && e.high !== null ? ` [${show(e.low)}, ${show(e.high)}]` : "";
-  return [h("b", {}, show(e.value)), h("span", { class: "muted" }, interval)];
+  const interval = e.low !== null && e.high !== null && h("span", { class: "muted interval" }, ` [${show(e.low)}, ${show(e.high)}]`);
+  return [h("b", {}, show(e.value)), interval];
 }
 
 function table(overview: Overview, state: State): HTMLElement {
@@ -129,7 +129,9 @@ function table(overview: Overview, state: State): HTMLElement {
     }),
   );
   const range: [number, number] = [Math.min(0, ...bounds), Math.max(0, ...bounds)];
-  const columns = ["Transport", "Median PLT", "Mean speed-up", "", "Median speed-up", `${unit}s faster`, "First paint", "Connections", "Down", "Up", "Sent again", "Complete"];
+  const several = overview.summary.transports.length > 1;
+  const against = several ? ["Mean speed-up", "", "Median speed-up", `${unit}s faster`] : [];
+  const columns = ["Transport", "Median PLT", ...against, "First paint", "Connections", "Down", "Up", "Sent again", "Complete"];
   const rows = networks.map((n, i) =>
     n.transports.map((t, j) => {
       const c = n.comparisons.find((c) => c.other === t.transport);
@@ -140,16 +142,18 @@ function table(overview: Overview, state: State): HTMLElement {
         j === 0 && h("th", { rowspan: n.transports.length, scope: "rowgroup" }, here),
         h("th", { scope: "row" }, h("i", { class: "dot", style: `background:var(--t${j})` }), protocol(t.transport)),
         h("td", { class: "n" }, estimate(t.plt_ms, time)),
-        h("td", { class: "n" }, c ? estimate(c.mean_speedup_pct, signed) : h("span", { class: "muted" }, "compared with")),
-        h("td", {}, c?.mean_speedup_pct ? forest(c.mean_speedup_pct, range) : null),
-        h("td", { class: "n" }, c ? estimate(c.median_speedup_pct, signed) : null),
-        h("td", { class: "n" }, c ? [h("b", {}, percent((100 * c.faster) / Math.max(1, c.pairs), 0)), h("span", { class: "muted" }, ` of ${count(c.pairs)}`)] : null),
+        several && [
+          h("td", { class: "n" }, c ? estimate(c.mean_speedup_pct, signed) : h("span", { class: "muted" }, "compared with")),
+          h("td", {}, c?.mean_speedup_pct ? forest(c.mean_speedup_pct, range) : null),
+          h("td", { class: "n" }, c ? estimate(c.median_speedup_pct, signed) : null),
+          h("td", { class: "n" }, c ? [h("b", {}, percent((100 * c.faster) / Math.max(1, c.pairs), 0)), h("span", { class: "muted interval" }, ` of ${count(c.pairs)}`)] : null),
+        ],
         h("td", { class: "n" }, estimate(t.first_paint_ms, time)),
         h("td", { class: "n" }, mean(t.connections)),
         h("td", { class: "n" }, bytes(t.bytes_down)),
         h("td", { class: "n" }, bytes(t.bytes_up)),
         h("td", { class: "n" }, mean(t.retransmits)),
-        h("td", { class: t.complete < t.loads || t.requests_failed > 0 ? "n warn" : "n" }, `${count(t.complete)} of ${count(t.loads)}`, t.requests_failed > 0 && `, ${plural(t.requests_failed, "failed request")}`),
+        h("td", { class: t.complete < t.loads || t.requests_failed > 0 ? "n warn" : "n" }, `${count(t.complete)} of ${count(t.loads)}`, t.requests_failed > 0 && h("span", { class: "interval" }, plural(t.requests_failed, "failed request"))),
       );
     }),
   );
@@ -182,7 +186,7 @@ function conditions(overview: Overview, network: NetworkSummary): HTMLElement {
       {},
       h("h2", {}, `Conditions on network ${network.network}`),
       h("ul", { class: "conditions" }, network.conditions.map((c) => h("li", {}, c))),
-      h("p", {}, `${plural(summary.pages, "page")}, ${plural(summary.runs, "run")} of each, seed ${summary.seed}: ${plural(summary.loads, "load")}.`),
+      h("p", {}, `${plural(summary.pages, "page")}, ${plural(summary.runs, "run")} of each, seed ${overview.seed}: ${plural(summary.loads, "load")}.`),
       missing > 0 && h("p", { class: "warn" }, `${plural(missing, "load")} of ${count(summary.loads_planned)} not done: the run was stopped.`),
       folded("The whole plan", h("pre", {}, plan)),
       folded("The machine", h("pre", {}, JSON.stringify(environment, null, 2))),

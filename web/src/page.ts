@@ -14,6 +14,8 @@ import { hideTip, showTip } from "./tooltip.ts";
 
 export interface PageView {
   element: HTMLElement;
+  /** Draws what depends on the width; for an element that is in the document. */
+  draw: () => void;
   /** Handles a key; whether it was of use. */
   key: (key: string) => boolean;
 }
@@ -33,6 +35,7 @@ export function pageView(overview: Overview, state: State, detail: PageDetail): 
   let domain: [number, number] = [0, end * 1.01];
   let picked: number | null = null;
   let order: number[] = [];
+  let drawn = 0;
   let marks: ((resource: number | null) => void)[] = [];
   const drawings = h("div", { class: "drawings" });
   const dock = h("aside", { class: "dock", hidden: true, "aria-label": "Request" });
@@ -60,22 +63,27 @@ export function pageView(overview: Overview, state: State, detail: PageDetail): 
     dock.replaceChildren(h("button", { class: "close", "aria-label": "Close", onclick: () => pick(null) }, "×"), h("div", {}, ...requestTip(chosen, names, picked)));
   }
 
-  function frame(group: Shown[], width: number): Frame {
-    const labelWidth = width >= 1200 ? 300 : width >= 760 ? 230 : 150;
-    const each = (width - labelWidth - GAP * (group.length - 1) - 2) / group.length;
-    const panels = group.map<Panel>((shown, i) => ({ shown, name: protocol(names[shown.transport]!), left: labelWidth + i * (each + GAP), width: each }));
-    return { panels, width, labelWidth, domain, end };
+  function frame(group: Shown[]): Frame {
+    const labelWidth = drawn >= 1200 ? 300 : drawn >= 760 ? 230 : 150;
+    const each = (drawn - labelWidth - GAP * (group.length - 1) - 2) / group.length;
+    const panels = group.map<Panel>((shown, i) => ({ shown, name: protocol(names[shown.transport]!), left: labelWidth + i * (each + GAP), width: each, end: lastMoment(shown) }));
+    return { panels, width: drawn, labelWidth, domain };
   }
 
+  const width = () => Math.floor(drawings.getBoundingClientRect().width);
+
   function draw(): void {
-    const width = Math.floor(drawings.getBoundingClientRect().width) || 1200;
-    const together = !stacked && width >= SIDE_BY_SIDE_MIN;
+    drawn = width();
+    if (drawn === 0 || chosen.length === 0) return;
+    const wide = drawn >= SIDE_BY_SIDE_MIN;
+    const together = !stacked && wide;
+    buttons.hidden = !wide || chosen.length < 2;
     buttons.replaceChildren(side("Side by side", false), side("Stacked", true));
     const groups = together ? [chosen] : chosen.map((shown) => [shown]);
-    order = discoveryOrder(frame(chosen, width).panels);
+    order = discoveryOrder(frame(chosen).panels);
     marks = [];
-    const falls = groups.map((group) => drawWaterfall(frame(group, width)));
-    const views = groups.map((group) => drawConnections(frame(group, width)));
+    const falls = groups.map((group) => drawWaterfall(frame(group)));
+    const views = groups.map((group) => drawConnections(frame(group)));
     drawings.replaceChildren(...falls, ...views);
     for (const mark of marks) mark(picked);
   }
@@ -151,7 +159,8 @@ export function pageView(overview: Overview, state: State, detail: PageDetail): 
     h("section", {}, assumptions(detail.assumptions)),
     dock,
   );
-  if (chosen.length > 0) new ResizeObserver(throttle(drawings, draw)).observe(drawings);
+  // Not within the observer: what it draws would be observed at once.
+  new ResizeObserver(() => requestAnimationFrame(() => width() !== drawn && draw())).observe(drawings);
 
   const step = (by: number) => {
     const from = picked === null ? (by > 0 ? -1 : order.length) : order.indexOf(picked);
@@ -159,6 +168,7 @@ export function pageView(overview: Overview, state: State, detail: PageDetail): 
   };
   return {
     element,
+    draw,
     key: (key) => {
       if (key === "ArrowDown") step(1);
       else if (key === "ArrowUp") step(-1);
@@ -167,18 +177,6 @@ export function pageView(overview: Overview, state: State, detail: PageDetail): 
       else return false;
       return true;
     },
-  };
-}
-
-/** `draw` when the width has changed, and not for heights, which drawing itself changes. */
-function throttle(element: Element, draw: () => void): () => void {
-  let drawn = 0;
-  return () => {
-    const width = Math.floor(element.getBoundingClientRect().width);
-    if (width === drawn || width === 0) return;
-    drawn = width;
-    // Not within the observer: what it draws would be observed at once.
-    requestAnimationFrame(draw);
   };
 }
 
@@ -195,7 +193,7 @@ function figures(overview: Overview, state: State, here: Shown[]): HTMLElement {
   const longest = Math.max(1, ...here.map((shown) => shown.load.plt_us ?? 0));
   const several = here.some((shown) => shown.runs.length > 1);
   const ms = (us: number | null) => time(us === null ? null : us / 1000);
-  const head = ["Transport", "Median PLT", "Speed-up", several && "Runs", several && "Shown", "PLT", "First byte", "First paint", "Parsed", "Last resource", "Connections", "Down", "Up", "Sent again", "Timeouts", "Dropped", "Where its PLT went"];
+  const head = ["Transport", "Median PLT", "Speed-up", several && "All runs", several ? "Run shown" : "PLT", "First byte", "First paint", "Parsed", "Last resource", "Conns", "Down", "Up", "Sent again", "Dropped", "Where its PLT went"];
   const rows = here.map((shown) => {
     const { load } = shown;
     const speedup = first && shown !== first ? signed(saving(median(first), median(shown))) : "";
@@ -206,14 +204,12 @@ function figures(overview: Overview, state: State, here: Shown[]): HTMLElement {
       h("td", { class: "n" }, h("b", {}, ms(median(shown)))),
       h("td", { class: "n" }, h("b", {}, speedup)),
       several && h("td", {}, strip(shown, here)),
-      several && h("td", { class: "n", title: "The load nearest to the median" }, `run ${load.run}`),
-      h("td", { class: "n" }, load.outcome === "complete" ? ms(load.plt_us) : h("span", { class: "warn" }, load.reason ?? load.outcome)),
+      h("td", { class: "n" }, several && h("span", { class: "muted" }, `#${load.run}: `), load.outcome === "complete" ? ms(load.plt_us) : h("span", { class: "warn" }, load.reason ?? load.outcome)),
       [load.first_byte_us, load.first_paint_us, load.parsed_us, load.finished_us].map((us) => h("td", { class: "n" }, ms(us))),
       h("td", { class: "n" }, count(load.connections)),
       h("td", { class: "n" }, bytes(load.bytes_down)),
       h("td", { class: "n" }, bytes(load.bytes_up)),
-      h("td", { class: "n" }, count(load.retransmits)),
-      h("td", { class: "n" }, count(load.timeouts)),
+      h("td", { class: "n", title: `${plural(load.timeouts, "retransmission timeout")}` }, count(load.retransmits)),
       h("td", { class: "n", title: `${load.lost_down + load.lost_up} lost at random, ${load.overflow_down + load.overflow_up} by a full queue` }, count(load.lost_down + load.lost_up + load.overflow_down + load.overflow_up)),
       h("td", { class: "wide" }, critical(shown, longest)),
     );
@@ -222,7 +218,7 @@ function figures(overview: Overview, state: State, here: Shown[]): HTMLElement {
   return h(
     "section",
     {},
-    several && h("p", { class: "muted" }, "Of several runs, the one whose PLT is nearest to their median is shown; all figures from PLT on are that run's."),
+    several && h("p", { class: "muted" }, "Of several runs, the one whose PLT is nearest to their median is shown; all figures to the right of it are that run's."),
     h("div", { class: "scroll" }, h("table", { class: "grid", id: "figures" }, h("thead", {}, titles), h("tbody", {}, rows))),
   );
 }
@@ -234,7 +230,7 @@ function critical(shown: Shown, longest: number): Child {
     const us = parts[`${phase}_us`] ?? 0;
     return us > 0 ? [h("span", { style: `width:${(100 * us) / longest}%;background:var(--${phase})`, title: `${PHASES[phase]}: ${time(us / 1000)}` })] : [];
   });
-  return h("div", { class: "phasebar small" }, spans);
+  return h("div", { class: "phasebar small", role: "img", "aria-label": "Parts of the page load time" }, spans);
 }
 
 /** Every run's PLT as a dot on one scale; the shown one is filled. */

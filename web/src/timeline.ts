@@ -13,6 +13,8 @@ export interface Panel {
   /** Left edge and width in the drawing. */
   left: number;
   width: number;
+  /** When the load was over, in ms: where a bar that never ended ends. */
+  end: number;
 }
 
 export interface Frame {
@@ -21,16 +23,15 @@ export interface Frame {
   labelWidth: number;
   /** The part of the time axis shown, in ms. */
   domain: [number, number];
-  /** Where a bar that never ended ends. */
-  end: number;
 }
 
-/** What stands on a frame: its drawing, and what the pointer is over. */
+/** What stands on a frame. */
 export interface Body {
   height: number;
-  /** Below the bars and above the grid; `at` turns ms into the panel's x. */
-  panel: (panel: Panel, at: (ms: number) => number) => Child;
+  /** Below the panels, over the whole width. */
   labels: Child;
+  /** What a panel holds; `at` turns ms into x. */
+  panel: (panel: Panel, at: (ms: number) => number) => Child;
   /** Over both panels, not clipped. */
   over?: SVGGElement;
 }
@@ -62,12 +63,12 @@ export function timeline(title: Child, frame: Frame, body: Body, gestures: Gestu
   const { width } = frame;
   const headHeight = LINE * (2 + MILESTONES.length) + 4;
   const head = s("svg", { width, height: headHeight, class: "axis", "aria-hidden": "true" }, frame.panels.map((p) => axis(frame, p, headHeight)));
-  const ground = frame.panels.map((panel) => {
+  const area = (panel: Panel, look = "") => s("rect", { x: panel.left, y: 0, width: panel.width, height: body.height, class: look });
+  const panels = frame.panels.map((panel) => {
     const at = panelScale(frame, panel);
     const clip = `clip-${clips++}`;
     return [
-      s("clipPath", { id: clip }, s("rect", { x: panel.left, y: 0, width: panel.width, height: body.height })),
-      s("rect", { x: panel.left, y: 0, width: panel.width, height: body.height, class: "ground" }),
+      s("clipPath", { id: clip }, area(panel)),
       s(
         "g",
         { "clip-path": `url(#${clip})` },
@@ -77,7 +78,7 @@ export function timeline(title: Child, frame: Frame, body: Body, gestures: Gestu
       ),
     ];
   });
-  const drawing = s("svg", { width, height: body.height, class: "drawing" }, body.labels, ground, body.over);
+  const drawing = s("svg", { width, height: body.height, class: "drawing" }, frame.panels.map((p) => area(p, "ground")), body.labels, panels, body.over);
   listen(drawing, frame, gestures);
   return h("section", { class: "timeline" }, h("div", { class: "sticky" }, title, head), drawing);
 }

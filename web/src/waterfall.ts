@@ -75,7 +75,7 @@ export function waterfall(frame: Frame, order: number[]): Waterfall {
   return {
     height,
     labels: [stripes, under, labels],
-    panel: (panel, at) => panel.shown.requests.map((r) => bar(r, top(r.resource.index), at, frame.end)),
+    panel: (panel, at) => panel.shown.requests.map((r) => bar(r, top(r.resource.index), at, panel.end)),
     over,
     order,
     mark,

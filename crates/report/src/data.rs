@@ -6,7 +6,7 @@ use std::path::Path;
 
 use lab::Error;
 use lab::result::{AssumptionRow, ConnectionRow, Key, LoadOutcome, LoadRow, PageRow, RequestRow, rows};
-use lab::summary::Summary;
+use lab::summary::{Summary, Unit};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -23,6 +23,8 @@ pub struct Report {
 #[derive(Serialize)]
 pub(crate) struct Overview {
     pub summary: Summary,
+    /// As text: a seed may be larger than what JavaScript's numbers hold exactly.
+    seed: String,
     plan: String,
     environment: serde_json::Value,
     pages: Pages,
@@ -48,7 +50,19 @@ struct Cell {
     loads: Vec<u32>,
     complete: Vec<u32>,
     /// Medians over the complete loads of a page.
-    medians: BTreeMap<&'static str, Vec<Option<u64>>>,
+    medians: Figures,
+    /// The loads one by one, where a run is what the lab pairs and not a page.
+    by_run: Option<ByRun>,
+}
+
+type Figures = BTreeMap<&'static str, Vec<Option<u64>>>;
+
+/// Complete loads; every list has one element a load.
+#[derive(Serialize)]
+struct ByRun {
+    page: Vec<usize>,
+    run: Vec<u32>,
+    figures: Figures,
 }
 
 /// What is unpacked when a page is opened.
@@ -72,12 +86,13 @@ struct Resources {
     known: BTreeMap<(u32, Option<u32>, String), u32>,
 }
 
-/// The one load whose requests are shown, and the PLTs of all of them.
+/// The one load whose requests are shown, of one page, on one network, over one transport.
 #[derive(Serialize)]
 struct Shown {
     network: usize,
     transport: usize,
     load: LoadRow,
+    /// Run and PLT of all, without one where the load is incomplete.
     runs: Vec<(u32, Option<u64>)>,
     requests: Requests,
     connections: Connections,
@@ -122,7 +137,7 @@ pub fn read(run_dir: &Path) -> Result<Report, Error> {
         let cell = index.cell(&row.key).ok_or_else(|| stray(run_dir, "loads.jsonl", &row.key))?;
         loads[cell].push(row);
     }
-    let cells = index.by_cell(|cells| Cell::new(&loads[cells]));
+    let cells = index.by_cell(|cells| Cell::new(&loads[cells], summary.unit));
     let mut details = Details::new(&index, page_rows.iter().map(|p| p.assumptions.clone()), loads);
     for row in rows(&run_dir.join("requests.jsonl"))? {
         details.push_request(&index, row?);
@@ -130,7 +145,14 @@ pub fn read(run_dir: &Path) -> Result<Report, Error> {
     for row in rows(&run_dir.join("connections.jsonl"))? {
         details.push_connection(&index, row?);
     }
-    let overview = Overview { summary, plan, environment, pages: Pages::new(page_rows), cells };
+    let overview = Overview {
+        seed: summary.seed.to_string(),
+        summary,
+        plan,
+        environment,
+        pages: Pages::new(page_rows),
+        cells,
+    };
     Ok(Report { overview, details: details.pages })
 }
 
@@ -199,21 +221,39 @@ impl Pages {
 
 impl Cell {
     /// `pages` has the loads of one page in each element.
-    fn new(pages: &[Vec<LoadRow>]) -> Self {
-        let complete = |loads: &[LoadRow]| loads.iter().filter(|l| is_complete(l)).count();
+    fn new(pages: &[Vec<LoadRow>], unit: Unit) -> Self {
+        let complete: Vec<Vec<&LoadRow>> =
+            pages.iter().map(|loads| loads.iter().filter(|l| is_complete(l)).collect()).collect();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let median_of = |loads: &[LoadRow], figure: Figure| {
-            median(loads.iter().filter(|l| is_complete(l)).filter_map(figure).collect())
-        };
+        let median_of =
+            |loads: &[&LoadRow], figure: Figure| median(loads.iter().filter_map(|l| figure(l)).collect());
         Self {
             loads: pages.iter().map(|loads| count(loads.len())).collect(),
-            complete: pages.iter().map(|loads| count(complete(loads))).collect(),
-            medians: FIGURES
-                .iter()
-                .map(|(name, figure)| (*name, pages.iter().map(|l| median_of(l, *figure)).collect()))
-                .collect(),
+            complete: complete.iter().map(|loads| count(loads.len())).collect(),
+            medians: figures(|figure| complete.iter().map(|loads| median_of(loads, figure)).collect()),
+            by_run: (unit == Unit::Run).then(|| ByRun::new(&complete)),
         }
     }
+}
+
+impl ByRun {
+    fn new(pages: &[Vec<&LoadRow>]) -> Self {
+        let loads: Vec<(usize, &LoadRow)> = pages
+            .iter()
+            .enumerate()
+            .flat_map(|(page, loads)| loads.iter().map(move |l| (page, *l)))
+            .collect();
+        Self {
+            page: loads.iter().map(|(page, _)| *page).collect(),
+            run: loads.iter().map(|(_, load)| load.key.run).collect(),
+            figures: figures(|figure| loads.iter().map(|(_, load)| figure(load)).collect()),
+        }
+    }
+}
+
+/// Every figure by its name.
+fn figures(column: impl Fn(Figure) -> Vec<Option<u64>>) -> Figures {
+    FIGURES.iter().map(|(name, figure)| (*name, column(*figure))).collect()
 }
 
 fn is_complete(load: &LoadRow) -> bool {
@@ -227,12 +267,14 @@ fn median(mut values: Vec<u64>) -> Option<u64> {
     Some(if values.len() % 2 == 1 { upper } else { values[values.len() / 2 - 1].midpoint(upper) })
 }
 
-/// Which load to show: the one whose PLT is nearest to the median, the earliest of equals; the first load where none is
-/// complete.
+/// Which load to show: of the complete ones that whose PLT is nearest to their median, the earliest of equals; the first
+/// load where none is complete.
 fn nearest_to_median(loads: &[LoadRow]) -> Option<usize> {
-    let plts: Vec<u64> = loads.iter().filter_map(|l| l.plt_us).collect();
-    let Some(median) = median(plts) else { return (!loads.is_empty()).then_some(0) };
-    let distance = |l: &LoadRow| l.plt_us.map(|plt| (plt.abs_diff(median), l.key.run));
+    let plt = |l: &LoadRow| l.plt_us.filter(|_| is_complete(l));
+    let Some(median) = median(loads.iter().filter_map(plt).collect()) else {
+        return (!loads.is_empty()).then_some(0);
+    };
+    let distance = |l: &LoadRow| plt(l).map(|plt| (plt.abs_diff(median), l.key.run));
     let nearest = loads.iter().enumerate().filter_map(|(i, l)| Some((distance(l)?, i))).min();
     nearest.map(|(_, i)| i)
 }
@@ -257,7 +299,7 @@ impl Details {
             let shown = &mut pages[cell % index.pages.len()].shown;
             slots.push(nearest_to_median(&loads).map(|i| {
                 let cell = cell / index.pages.len();
-                let runs = loads.iter().map(|l| (l.key.run, l.plt_us)).collect();
+                let runs = loads.iter().map(|l| (l.key.run, l.plt_us.filter(|_| is_complete(l)))).collect();
                 let load = loads.swap_remove(i);
                 let slot = (load.key.run, shown.len());
                 shown.push(Shown {
@@ -337,4 +379,15 @@ fn stray(dir: &Path, file: &str, key: &Key) -> Error {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_of_two_is_between_them_and_of_none_is_none() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![5]), Some(5));
+        assert_eq!(median(vec![9, 4]), Some(6), "rounded down");
+        assert_eq!(median(vec![3, 1, 2]), Some(2));
+        assert_eq!(median(vec![u64::MAX, u64::MAX]), Some(u64::MAX), "without overflow");
+    }
+}
