@@ -19,7 +19,8 @@ pub struct Config {
     /// Whether a client sends application data right after its ClientHello (0-RTT, RFC 8446 section 2.3), and a
     /// server right after its Finished. Matters in [`Mode::Tls13Resumed`] only; the server always accepts.
     pub early_data: bool,
-    /// Bytes of the server's certificates, DER, without the root.
+    /// Bytes of the server's certificates, DER, without the root. Of the chains of popular sites, 5 % take less than
+    /// 2,308 bytes, half less than 4,032, and 5 % more than 5,609 (benchmarks of draft-ietf-tls-cert-abridge, 2023).
     pub chain_len: u32,
     /// How many certificates these are; each has a length of its own on the wire.
     pub chain_certs: u32,
@@ -34,16 +35,22 @@ pub struct Config {
     /// Application protocols that the client offers (ALPN, RFC 7301); the server takes the first. None leaves the
     /// extension out.
     pub alpn: &'static [&'static str],
-    /// A shorter ClientHello is padded to this many bytes (RFC 7685); 0 pads none. Chrome pads to 512.
+    /// A shorter ClientHello is padded to this many bytes (RFC 7685); 0 pads none. Chrome pads to 512 what would
+    /// be longer than 255.
     pub client_hello_min: u32,
     /// Most plaintext bytes in a record, 1 to 16,384; other values are taken as the nearest of these.
     pub record_size: u32,
     /// How handshake messages are put in records.
     pub packing: Packing,
     /// What a client computes between the server's flight and its own: checking the chain and the signature,
-    /// agreeing on a key.
+    /// agreeing on a key. The flight is held back for so long.
+    ///
+    /// For the size of it: OpenSSL 3.0 on one core of a server of 2023 signs with RSA-2048 in 0.21 ms and checks in
+    /// 0.01 ms, signs with ECDSA P-256 in 0.01 ms and checks in 0.04 ms, and agrees on a key over X25519 in 0.02 ms
+    /// (`openssl speed`).
     pub client_compute: Duration,
-    /// What a server computes between the ClientHello and its own first flight: making a key, signing.
+    /// What a server computes between the ClientHello and its own first flight: making a key, signing. That flight
+    /// is held back for so long.
     pub server_compute: Duration,
 }
 
@@ -94,15 +101,22 @@ pub enum Packing {
     PerMessage,
 }
 
+impl Default for Config {
+    /// TLS 1.3, full; see [`Config::new`].
+    fn default() -> Self {
+        Self::new(Mode::Tls13Full)
+    }
+}
+
 impl Config {
-    /// A handshake over X25519 with an RSA-2048 certificate in a chain of two that takes 3,000 bytes, one application
-    /// protocol (`http/1.1`), full records, and no computation.
+    /// A handshake over X25519 with an RSA-2048 certificate in a chain of two that takes 4,032 bytes, no OCSP response,
+    /// a server's name of 15 bytes, one application protocol (`http/1.1`), full records, and no computation.
     pub const fn new(mode: Mode) -> Self {
         Self {
             mode,
             false_start: false,
             early_data: false,
-            chain_len: 3_000,
+            chain_len: 4_032,
             chain_certs: 2,
             ocsp_len: 0,
             key_exchange: KeyExchange::X25519,

@@ -136,6 +136,12 @@ impl Message {
         })
     }
 
+    /// Whether the message's record ends with it, because the sender's keys change, or the version in the record's
+    /// header. Changes that come with a ChangeCipherSpec or at the end of a flight need no mention.
+    pub(crate) const fn ends_record(self) -> bool {
+        matches!(self, ClientHello | EndOfEarlyData)
+    }
+
     /// Whether the message may be missing.
     pub(crate) const fn is_optional(self) -> bool {
         matches!(self, CertificateStatus | NewSessionTicket)
@@ -204,7 +210,10 @@ impl Config {
                 }
             }
             // Life time, age mask, nonce, ticket, extensions.
-            NewSessionTicket if tls13 => 4 + 4 + (1 + 8) + 2 + TICKET_TLS13 + 2,
+            NewSessionTicket if tls13 => {
+                let early = if self.early_data { EXT + 4 } else { 0 };
+                4 + 4 + (1 + 8) + 2 + TICKET_TLS13 + 2 + early
+            }
             NewSessionTicket => 4 + 2 + TICKET_TLS12,
         };
         4 + body

@@ -367,7 +367,7 @@ impl Session {
                 }
                 Some(_) => {}
             }
-            if message == Message::ClientHello {
+            if message.ends_record() {
                 self.send_records(&mut packed, HANDSHAKE, seal);
             }
             self.handshake.finished_sent |= message == Message::Finished;
