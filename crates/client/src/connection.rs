@@ -1,0 +1,273 @@
+//! One connection: its engine, and which request each stream of it belongs to.
+
+use std::collections::VecDeque;
+
+use base::{Chunk, Instant};
+
+use crate::{Config, Error, Event, Request, RequestId, Transport};
+
+/// A connection's number, densely from 0 in the order of opening.
+pub type ConnectionId = u32;
+
+/// What is known of a connection's life.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConnectionRecord {
+    /// The connection's number.
+    pub id: ConnectionId,
+    /// Index of the host it was opened to.
+    pub host: u32,
+    /// Opening began.
+    pub opened: Instant,
+    /// The TCP handshake was complete.
+    pub connected: Option<Instant>,
+    /// The TLS handshake was far enough along to carry requests.
+    pub secured: Option<Instant>,
+    /// It was closed or lost.
+    pub closed: Option<Instant>,
+    /// Requests sent on it.
+    pub requests: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    Connecting,
+    Ready,
+    Closed,
+}
+
+/// A request on its way, with its SPDY stream.
+#[derive(Clone, Copy)]
+pub(crate) struct Active {
+    pub(crate) request: RequestId,
+    stream: Option<spdy::StreamId>,
+}
+
+enum Engine {
+    Http1(Box<http1::client::Connection>),
+    Spdy(Box<spdy::Session>),
+}
+
+pub(crate) struct Connection {
+    pub(crate) record: ConnectionRecord,
+    pub(crate) state: State,
+    pub(crate) idle_since: Instant,
+    pub(crate) dirty: bool,
+    /// Requests without a complete response, oldest first.
+    pub(crate) active: Vec<Active>,
+    /// Requests that the server says it never looked at: they may be sent again elsewhere.
+    pub(crate) returned: Vec<RequestId>,
+    engine: Engine,
+    events: VecDeque<Event>,
+    /// The engine said that it takes no more requests, ever.
+    spent: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(id: ConnectionId, host: u32, now: Instant, config: &Config) -> Self {
+        let engine = match config.transport {
+            Transport::Http1 => Engine::Http1(Box::new(http1::client::Connection::new())),
+            Transport::Spdy(_) => Engine::Spdy(Box::new(spdy::Session::client(config.spdy.clone()))),
+        };
+        let record = ConnectionRecord {
+            id,
+            host,
+            opened: now,
+            connected: None,
+            secured: None,
+            closed: None,
+            requests: 0,
+        };
+        Self {
+            record,
+            state: State::Connecting,
+            idle_since: now,
+            dirty: false,
+            active: Vec::new(),
+            returned: Vec::new(),
+            engine,
+            events: VecDeque::new(),
+            spent: false,
+        }
+    }
+
+    /// Whether a request may be sent now.
+    pub(crate) fn can_take_request(&self) -> bool {
+        self.state == State::Ready
+            && !self.spent
+            && match &self.engine {
+                Engine::Http1(_) => self.active.is_empty(),
+                Engine::Spdy(session) => session.can_open(),
+            }
+    }
+
+    /// Whether a request may be sent now or when something that is under way has ended.
+    pub(crate) fn will_take_requests(&self) -> bool {
+        self.state != State::Closed && !self.spent
+    }
+
+    /// Ready, and nobody waits for anything from it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state == State::Ready && self.active.is_empty()
+    }
+
+    /// Nothing more will come of it.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.spent && self.active.is_empty() && self.state != State::Closed
+    }
+
+    /// Hands a request to the engine; returns how many bytes its head takes on the wire.
+    pub(crate) fn send_request(&mut self, id: RequestId, request: &Request) -> Result<u64, String> {
+        self.record.requests += 1;
+        let body = Chunk::Body(base::BodyRange { source: id, start: 0, len: request.body_len });
+        let before = self.head_bytes_sent();
+        let stream = match &mut self.engine {
+            Engine::Http1(http) => {
+                send_http1(http, request, body).map(|()| None).map_err(|e| e.to_string())?
+            }
+            Engine::Spdy(session) => {
+                let priority = spdy::Priority::new(request.priority);
+                let bodiless = body.is_empty();
+                let opened = session.request(&request.head, priority, bodiless);
+                let stream = opened.map_err(|e| e.to_string())?;
+                if !bodiless {
+                    session.send(stream, body, true).map_err(|e| e.to_string())?;
+                }
+                Some(stream)
+            }
+        };
+        self.active.push(Active { request: id, stream });
+        Ok(self.head_bytes_sent() - before)
+    }
+
+    fn head_bytes_sent(&self) -> u64 {
+        match &self.engine {
+            Engine::Http1(http) => http.stats().head_bytes_out,
+            Engine::Spdy(session) => session.stats().heads_sent,
+        }
+    }
+
+    pub(crate) fn handle_input(&mut self, now: Instant, chunk: Chunk) -> Result<(), String> {
+        if self.state == State::Closed {
+            return Ok(()); // bytes that crossed our close
+        }
+        match &mut self.engine {
+            Engine::Http1(http) => {
+                let outcome = http.handle_input(now, chunk).map_err(|e| e.to_string());
+                self.drain_http1();
+                outcome
+            }
+            Engine::Spdy(session) => {
+                let outcome = session.handle_input(now, chunk).map_err(|e| e.to_string());
+                self.drain_spdy();
+                outcome
+            }
+        }
+    }
+
+    pub(crate) fn handle_eof(&mut self) -> Result<(), String> {
+        if self.state == State::Closed {
+            return Ok(());
+        }
+        self.spent = true;
+        match &mut self.engine {
+            Engine::Http1(http) => {
+                // An error here says that a response was cut short: `lose` decides what becomes of its request.
+                let _ = http.handle_eof();
+                self.drain_http1();
+            }
+            Engine::Spdy(session) => {
+                session.handle_eof();
+                self.drain_spdy();
+            }
+        }
+        Ok(())
+    }
+
+    fn drain_http1(&mut self) {
+        let Engine::Http1(http) = &mut self.engine else { unreachable!("called for HTTP/1.1") };
+        while let Some(event) = http.poll_event() {
+            let Some(&Active { request: id, .. }) = self.active.first() else { return };
+            match event {
+                http1::client::Event::Response { head, head_len, .. } => {
+                    self.events.push_back(Event::Head { id, head, wire_len: head_len });
+                }
+                http1::client::Event::Body(chunk) => self.events.push_back(Event::Data { id, chunk }),
+                http1::client::Event::Complete { reusable } => {
+                    self.active.remove(0);
+                    self.spent |= !reusable;
+                    self.events.push_back(Event::Complete { id });
+                }
+                http1::client::Event::Informational(_) | http1::client::Event::Trailers(_) => {}
+            }
+        }
+    }
+
+    fn drain_spdy(&mut self) {
+        let Engine::Spdy(session) = &mut self.engine else { unreachable!("called for SPDY") };
+        while let Some(event) = session.poll_event() {
+            if let spdy::Event::Data { id, chunk, .. } = &event {
+                session.consume(*id, chunk.len()); // the page takes what arrives at once
+            }
+            if let spdy::Event::GoAway { unprocessed, .. } = &event {
+                self.spent = true;
+                let unprocessed = |a: &mut Active| a.stream.is_some_and(|s| unprocessed.contains(&s));
+                self.returned.extend(self.active.extract_if(.., unprocessed).map(|a| a.request));
+            }
+            let Some(at) = event.stream().and_then(|s| self.active.iter().position(|a| a.stream == Some(s)))
+            else {
+                continue;
+            };
+            let id = self.active[at].request;
+            let fin = match event {
+                spdy::Event::Response { head, fin, wire_len, .. } => {
+                    self.events.push_back(Event::Head { id, head, wire_len: wire_len.into() });
+                    fin
+                }
+                spdy::Event::Data { chunk, fin, .. } => {
+                    if !chunk.is_empty() {
+                        self.events.push_back(Event::Data { id, chunk });
+                    }
+                    fin
+                }
+                spdy::Event::Headers { fin, .. } => fin,
+                spdy::Event::Reset { status, .. } => {
+                    self.active.remove(at);
+                    self.events
+                        .push_back(Event::Failed { id, error: Error::StreamReset(format!("{status:?}")) });
+                    continue;
+                }
+                _ => false,
+            };
+            if fin {
+                self.active.remove(at);
+                self.events.push_back(Event::Complete { id });
+            }
+        }
+    }
+
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    pub(crate) fn poll_transmit(&mut self, now: Instant, max: u64) -> Option<Chunk> {
+        if self.state != State::Ready {
+            return None;
+        }
+        match &mut self.engine {
+            Engine::Http1(http) => http.poll_transmit(max),
+            Engine::Spdy(session) => session.poll_transmit(now, max),
+        }
+    }
+}
+
+fn send_http1(
+    http: &mut http1::client::Connection,
+    request: &Request,
+    body: Chunk,
+) -> Result<(), http1::Error> {
+    if body.is_empty() {
+        return http.request(&request.head, None);
+    }
+    http.request(&request.head, Some(body.len()))?;
+    http.send_body(body)
+}

@@ -1,0 +1,259 @@
+//! A host's connections and the requests that wait for one, and the rules by which the two meet.
+
+use base::Instant;
+
+use crate::connection::{Active, Connection, ConnectionId, State};
+use crate::resolver::Answer;
+use crate::{Action, Client, Error, Event, Priority, Request, RequestId, Timing, Transport};
+
+/// A host's connections and waiting requests.
+#[derive(Default)]
+pub(crate) struct Pool {
+    /// Most urgent first, then oldest first.
+    waiting: Vec<(Priority, RequestId)>,
+    pub(crate) connections: Vec<ConnectionId>,
+    /// A TLS handshake with this host is complete, so that later ones may resume its session.
+    pub(crate) has_session: bool,
+}
+
+impl Pool {
+    pub(crate) fn enqueue(&mut self, id: RequestId, priority: Priority) {
+        let at = self.waiting.partition_point(|(p, _)| *p <= priority);
+        self.waiting.insert(at, (priority, id));
+    }
+
+    /// Puts a request that is sent again before those of its priority: it has waited longest.
+    fn enqueue_again(&mut self, id: RequestId, priority: Priority) {
+        let at = self.waiting.partition_point(|(p, _)| *p < priority);
+        self.waiting.insert(at, (priority, id));
+    }
+
+    pub(crate) fn pending(&self) -> impl Iterator<Item = RequestId> + '_ {
+        self.waiting.iter().map(|(_, id)| *id)
+    }
+}
+
+impl Client {
+    pub(crate) fn request_mut(&mut self, id: RequestId) -> &mut Request {
+        self.requests[id as usize].as_mut().expect("a request that was made")
+    }
+
+    /// Moves a host's waiting requests on as far as they can go now.
+    pub(crate) fn service(&mut self, now: Instant, host: u32) {
+        if self.pools[host as usize].waiting.is_empty() {
+            return;
+        }
+        match self.resolver.ask(now, host) {
+            Answer::Found => {}
+            Answer::Asking => return,
+            Answer::Ask => return self.actions.push_back(Action::Resolve { host }),
+            Answer::Missing => {
+                for (_, id) in std::mem::take(&mut self.pools[host as usize].waiting) {
+                    self.fail(id, Error::NameNotResolved);
+                }
+                return;
+            }
+        }
+        while let Some(&(_, id)) = self.pools[host as usize].waiting.first() {
+            let Some(connection) = self.free_connection(host) else { break };
+            self.pools[host as usize].waiting.remove(0);
+            self.dispatch(now, id, connection);
+        }
+        while self.wants_connection(host) && self.make_room(now, host) {
+            self.open(now, host);
+        }
+    }
+
+    /// A ready connection of `host` that can take a request: the most recently used one, as its congestion
+    /// window is the least likely to have been reset.
+    fn free_connection(&self, host: u32) -> Option<ConnectionId> {
+        let pool = &self.pools[host as usize];
+        let free = pool.connections.iter().filter(|c| self.connections[**c as usize].can_take_request());
+        free.copied().max_by_key(|c| (self.connections[*c as usize].idle_since, std::cmp::Reverse(*c)))
+    }
+
+    /// Whether one more connection to `host` would serve a request that waits.
+    fn wants_connection(&self, host: u32) -> bool {
+        let pool = &self.pools[host as usize];
+        let connecting = pool
+            .connections
+            .iter()
+            .filter(|c| self.connections[**c as usize].state == State::Connecting)
+            .count();
+        match self.config.transport {
+            Transport::Http1 => {
+                connecting < pool.waiting.len() && pool.connections.len() < self.config.connections_per_host
+            }
+            // One session a host; a second only once the first takes no new streams for good.
+            Transport::Spdy(_) => {
+                !pool.waiting.is_empty()
+                    && !pool.connections.iter().any(|c| self.connections[*c as usize].will_take_requests())
+            }
+        }
+    }
+
+    /// Makes room for one more connection, at the cost of the connection of another host that has been idle for
+    /// longest. False if every connection is busy.
+    fn make_room(&mut self, now: Instant, host: u32) -> bool {
+        let open = |c: &&Connection| c.state != State::Closed;
+        if self.connections.iter().filter(open).count() < self.config.connections_max {
+            return true;
+        }
+        let idle = self.connections.iter().filter(|c| c.is_idle() && c.record.host != host);
+        let Some(victim) = idle.min_by_key(|c| c.idle_since).map(|c| c.record.id) else { return false };
+        self.close(now, victim);
+        true
+    }
+
+    fn open(&mut self, now: Instant, host: u32) {
+        let id = self.connections.len() as ConnectionId;
+        let resume = self.pools[host as usize].has_session;
+        self.connections.push(Connection::new(id, host, now, &self.config));
+        self.pools[host as usize].connections.push(id);
+        self.actions.push_back(Action::Connect { connection: id, host, resume });
+    }
+
+    pub(crate) fn make_ready(&mut self, now: Instant, id: ConnectionId) {
+        let connection = &mut self.connections[id as usize];
+        connection.state = State::Ready;
+        connection.idle_since = now;
+        let host = connection.record.host;
+        self.mark_dirty(id); // a SPDY session opens with its SETTINGS
+        self.service(now, host);
+    }
+
+    fn dispatch(&mut self, now: Instant, id: RequestId, connection: ConnectionId) {
+        let request = self.requests[id as usize].as_mut().expect("a request that waits");
+        let record = &self.connections[connection as usize].record;
+        let waited = |from: Instant, to: Option<Instant>| {
+            to.filter(|to| *to > request.timing.queued).map(|to| (from.max(request.timing.queued), to))
+        };
+        let connect = waited(record.opened, record.connected);
+        let tls = record.connected.and_then(|from| waited(from, record.secured));
+        request.timing =
+            Timing { connect, tls, sent: Some(now), head: None, complete: None, ..request.timing };
+        request.connection = Some(connection);
+        request.attempts += 1;
+        match self.connections[connection as usize].send_request(id, request) {
+            Ok(head_bytes) => request.head_bytes_up = head_bytes,
+            Err(why) => self.fail(id, Error::Protocol(why)),
+        }
+        self.mark_dirty(connection);
+    }
+
+    pub(crate) fn mark_dirty(&mut self, id: ConnectionId) {
+        let connection = &mut self.connections[id as usize];
+        if !connection.dirty && connection.state == State::Ready {
+            connection.dirty = true;
+            self.dirty.push(id);
+        }
+    }
+
+    fn fail(&mut self, id: RequestId, error: Error) {
+        self.request_mut(id).done = true;
+        self.events.push_back(Event::Failed { id, error });
+    }
+
+    /// Passes on what an engine said after input.
+    pub(crate) fn after_input(&mut self, now: Instant, id: ConnectionId, outcome: Result<(), String>) {
+        while let Some(event) = self.connections[id as usize].poll_event() {
+            self.note(now, &event);
+            self.events.push_back(event);
+        }
+        if let Err(why) = outcome {
+            for active in std::mem::take(&mut self.connections[id as usize].active) {
+                self.fail(active.request, Error::Protocol(why.clone()));
+            }
+            self.close(now, id);
+            return self.service_all(now);
+        }
+        self.mark_dirty(id); // credit, a reset, a PING's echo
+        for request in std::mem::take(&mut self.connections[id as usize].returned) {
+            let Request { host, priority, .. } = *self.request_mut(request);
+            self.pools[host as usize].enqueue_again(request, priority);
+        }
+        let connection = &mut self.connections[id as usize];
+        if connection.is_idle() {
+            connection.idle_since = now;
+        }
+        let host = connection.record.host;
+        if connection.is_spent() {
+            self.close(now, id);
+            self.service_all(now);
+        } else {
+            self.service(now, host);
+        }
+    }
+
+    fn note(&mut self, now: Instant, event: &Event) {
+        match event {
+            Event::Head { id, wire_len, .. } => {
+                let request = self.request_mut(*id);
+                request.timing.head = Some(now);
+                request.head_bytes_down = *wire_len;
+                request.answered = true;
+            }
+            Event::Data { id, .. } => self.request_mut(*id).answered = true,
+            Event::Complete { id } => {
+                let request = self.request_mut(*id);
+                request.timing.complete = Some(now);
+                request.done = true;
+            }
+            Event::Failed { id, .. } => self.request_mut(*id).done = true,
+        }
+    }
+
+    /// Closes a connection from our side.
+    fn close(&mut self, now: Instant, id: ConnectionId) {
+        self.actions.push_back(Action::Close { connection: id });
+        self.forget(now, id);
+    }
+
+    /// A connection is gone, by the peer's doing or the network's: requests on it are sent again or fail.
+    pub(crate) fn lose(&mut self, now: Instant, id: ConnectionId, why: &str) {
+        let connection = &mut self.connections[id as usize];
+        if connection.state == State::Closed {
+            return;
+        }
+        let was_connecting = connection.state == State::Connecting;
+        let (host, requests_sent) = (connection.record.host, connection.record.requests);
+        for Active { request, .. } in std::mem::take(&mut connection.active) {
+            let reused = requests_sent > 1;
+            let attempts_max = self.config.attempts_max;
+            let entry = self.request_mut(request);
+            if reused && !entry.answered && entry.attempts < attempts_max {
+                let priority = entry.priority;
+                self.pools[host as usize].enqueue_again(request, priority);
+            } else {
+                self.fail(request, Error::ConnectionLost(why.to_owned()));
+            }
+        }
+        if was_connecting {
+            // It was opened for one HTTP/1.1 request, as in Chrome, or for all that wait for a session.
+            let waiting = &mut self.pools[host as usize].waiting;
+            let lost =
+                if self.config.transport == Transport::Http1 { waiting.len().min(1) } else { waiting.len() };
+            for (_, request) in waiting.drain(..lost).collect::<Vec<_>>() {
+                self.fail(request, Error::NotConnected(why.to_owned()));
+            }
+        }
+        self.forget(now, id);
+        self.service_all(now);
+    }
+
+    fn forget(&mut self, now: Instant, id: ConnectionId) {
+        let connection = &mut self.connections[id as usize];
+        connection.state = State::Closed;
+        connection.record.closed = Some(now);
+        let host = connection.record.host;
+        self.pools[host as usize].connections.retain(|c| *c != id);
+    }
+
+    /// After a connection has gone: a place under the limit on all connections is free, and any host may have
+    /// waited for it.
+    fn service_all(&mut self, now: Instant) {
+        for host in 0..self.hosts.len() as u32 {
+            self.service(now, host);
+        }
+    }
+}
