@@ -1,0 +1,91 @@
+//! What a load is made with.
+
+use base::{Duration, Rng};
+use client::Transport;
+use page::Page;
+
+/// Everything that a load depends on, besides the page and the seed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Setup {
+    /// What carries the requests.
+    pub transport: Transport,
+    /// The access link towards the client.
+    pub down: link::PathConfig,
+    /// The access link from the client.
+    pub up: link::PathConfig,
+    /// What hosts add to the access link's round trip.
+    pub host_rtt: HostRtt,
+    /// The client's TCP.
+    pub client_tcp: tcp::Config,
+    /// The servers' TCP.
+    pub server_tcp: tcp::Config,
+    /// How connections are secured; `None` leaves all in the clear, whatever their URLs say.
+    pub tls: Option<tls::Config>,
+    /// Which hosts `tls` applies to.
+    pub tls_scope: TlsScope,
+    /// What the look-up of a name costs the first time.
+    pub dns: Duration,
+    /// How long servers think.
+    pub think: origin::Think,
+    /// Factor on the page's computation.
+    pub compute_scale: f64,
+    /// When a load is given up.
+    pub give_up: Duration,
+    /// HTTP/1.1 connections a host at most.
+    pub connections_per_host: usize,
+}
+
+impl Setup {
+    /// `transport` over a perfect network, in the clear, with TCP of today, recorded thinking times and computation.
+    /// A base to change fields of.
+    pub fn new(transport: Transport) -> Self {
+        Self {
+            transport,
+            down: link::PathConfig::default(),
+            up: link::PathConfig::default(),
+            host_rtt: HostRtt::Equal,
+            client_tcp: tcp::Config::linux_today(),
+            server_tcp: tcp::Config::linux_today(),
+            tls: None,
+            tls_scope: TlsScope::Recorded,
+            dns: Duration::ZERO,
+            think: origin::Think::Recorded,
+            compute_scale: 1.0,
+            give_up: Duration::from_secs(300),
+            connections_per_host: 6,
+        }
+    }
+}
+
+/// Which hosts are secured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TlsScope {
+    /// Those whose URLs say `https`.
+    Recorded,
+    /// All.
+    Everywhere,
+}
+
+/// What a host adds to the access link's round trip.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostRtt {
+    /// Nothing: all hosts are equally far.
+    Equal,
+    /// What its recorded round trip exceeds the smallest recorded one of the page by.
+    Recorded,
+    /// Up to this much, uniformly, by the host's name alone: the same in every load of every page.
+    Spread(Duration),
+}
+
+impl HostRtt {
+    /// The extra round trip of every host of `page`.
+    pub(crate) fn extra(self, page: &Page) -> Vec<Duration> {
+        let nearest = page.hosts.iter().filter_map(|h| h.rtt).min().unwrap_or(Duration::ZERO);
+        let extra = page.hosts.iter().map(|host| match self {
+            HostRtt::Equal => Duration::ZERO,
+            HostRtt::Recorded => host.rtt.map_or(Duration::ZERO, |rtt| rtt - nearest),
+            HostRtt::Spread(most) => most.mul_f64(Rng::new(0).substream(&host.name).unit()),
+        });
+        extra.collect()
+    }
+}

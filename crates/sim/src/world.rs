@@ -1,0 +1,527 @@
+//! The world's parts and its course.
+
+use std::collections::VecDeque;
+
+use base::{Chunk, Duration, Instant, RequestHead, Rng};
+use browser::Loader;
+use client::{Action, Client, Transport};
+use link::Path;
+use page::{Page, ResourceId};
+
+use crate::connection::{Connection, End};
+use crate::queue::{Alarm, Event, EventQueue, Side};
+use crate::{Load, Outcome, Request, Setup, TlsScope};
+
+/// A segment on its way, with the connection it belongs to.
+#[derive(Clone, Copy)]
+struct Packet {
+    connection: u32,
+    segment: tcp::Segment,
+}
+
+impl link::Packet for Packet {
+    fn wire_len(&self) -> u32 {
+        self.segment.wire_len()
+    }
+
+    fn flow(&self) -> u64 {
+        u64::from(self.connection)
+    }
+}
+
+/// A host besides its connections: its server, and the packets between it and the access link.
+struct Host<'p> {
+    server: origin::Server<'p>,
+    tls: bool,
+    /// One way between the access link and the server.
+    distance: Duration,
+    to_server: VecDeque<(Instant, Packet)>,
+    to_link: VecDeque<(Instant, Packet)>,
+}
+
+pub(crate) struct World<'p> {
+    page: &'p Page,
+    setup: &'p Setup,
+    protocol: origin::Protocol,
+    now: Instant,
+    events: EventQueue,
+    loader: Loader<'p>,
+    loader_alarm: Alarm,
+    client: Client,
+    hosts: Vec<Host<'p>>,
+    connections: Vec<Connection>,
+    down: Path<Packet>,
+    down_alarm: Alarm,
+    up: Path<Packet>,
+    up_alarm: Alarm,
+    body_bytes: Vec<u64>,
+}
+
+impl<'p> World<'p> {
+    pub(crate) fn new(page: &'p Page, setup: &'p Setup, seed: u64) -> Self {
+        let rng = Rng::new(seed);
+        let secured = |host: &page::Host| {
+            setup.tls.is_some() && (host.scheme_tls || setup.tls_scope == TlsScope::Everywhere)
+        };
+        let names = page.hosts.iter().map(|h| client::Host { name: h.name.clone(), tls: secured(h) });
+        let config = client::Config {
+            connections_per_host: setup.connections_per_host,
+            ..client::Config::new(setup.transport)
+        };
+        let protocol = match setup.transport {
+            Transport::Http1 => origin::Protocol::Http1,
+            Transport::Spdy(version) => origin::Protocol::Spdy(spdy::Config::new(version)),
+        };
+        let hosts = (0..).zip(&page.hosts).zip(setup.host_rtt.extra(page)).map(|((id, host), extra)| Host {
+            server: origin::Server::new(page, id, setup.think),
+            tls: secured(host),
+            distance: extra / 2,
+            to_server: VecDeque::new(),
+            to_link: VecDeque::new(),
+        });
+        Self {
+            page,
+            setup,
+            protocol,
+            now: Instant::ZERO,
+            events: EventQueue::default(),
+            loader: Loader::new(page, browser::Config { compute_scale: setup.compute_scale }),
+            loader_alarm: Alarm::default(),
+            client: Client::new(config, names.collect()),
+            hosts: hosts.collect(),
+            connections: Vec::new(),
+            down: Path::new(&setup.down, rng.substream("link.down")),
+            down_alarm: Alarm::default(),
+            up: Path::new(&setup.up, rng.substream("link.up")),
+            up_alarm: Alarm::default(),
+            body_bytes: vec![0; page.resources.len()],
+        }
+    }
+
+    /// Runs the world until the page is loaded, nothing is left to happen, or it is time to give up.
+    pub(crate) fn run(mut self) -> Load {
+        self.loader.start(self.now);
+        self.pump();
+        while !self.loader.is_finished() {
+            let Some((at, event)) = self.events.pop() else { break };
+            if at.since(Instant::ZERO) > self.setup.give_up {
+                self.now = Instant::ZERO + self.setup.give_up;
+                break;
+            }
+            self.now = at;
+            self.handle(event);
+        }
+        self.into_load()
+    }
+
+    fn handle(&mut self, event: Event) {
+        let now = self.now;
+        match event {
+            Event::Down => {
+                if self.down_alarm.goes_off(now) {
+                    while let Some(packet) = self.down.pop(now) {
+                        self.arrive(packet, Side::Client);
+                    }
+                    self.events.arm(&mut self.down_alarm, self.down.next_time(), Event::Down);
+                }
+            }
+            Event::Up => {
+                if self.up_alarm.goes_off(now) {
+                    while let Some(packet) = self.up.pop(now) {
+                        self.cross_to_server(packet);
+                    }
+                    self.events.arm(&mut self.up_alarm, self.up.next_time(), Event::Up);
+                }
+            }
+            Event::AtServer { host } => {
+                let (_, packet) = self.hosts[host as usize].to_server.pop_front().expect("a packet an event");
+                self.arrive(packet, Side::Server);
+            }
+            Event::AtLink { host } => {
+                let (_, packet) = self.hosts[host as usize].to_link.pop_front().expect("a packet an event");
+                self.enter_down(packet);
+            }
+            Event::End { connection, side } => {
+                let end = self.connections[connection as usize].end(side);
+                if end.alarm.goes_off(now) {
+                    end.tcp.handle_timeout(now);
+                    if let Some(tls) = &mut end.tls {
+                        tls.handle_timeout(now);
+                    }
+                    self.service(connection, side);
+                }
+            }
+            Event::Origin { connection } => {
+                let entry = &mut self.connections[connection as usize];
+                if entry.origin_alarm.goes_off(now) {
+                    self.hosts[entry.host as usize].server.handle_timeout(now, entry.at_server);
+                    self.service(connection, Side::Server);
+                }
+            }
+            Event::Loader => {
+                if self.loader_alarm.goes_off(now) {
+                    self.loader.handle_timeout(now);
+                    self.pump();
+                }
+            }
+            Event::Resolved { host } => {
+                self.client.handle_resolved(now, host, true);
+                self.pump();
+            }
+        }
+    }
+
+    /// Carries what the loader and the client have decided to where it belongs, until nobody has more to say.
+    fn pump(&mut self) {
+        loop {
+            let mut quiet = true;
+            while let Some(id) = self.loader.poll_fetch() {
+                self.fetch(id);
+                quiet = false;
+            }
+            while let Some(event) = self.client.poll_event() {
+                self.tell_loader(event);
+                quiet = false;
+            }
+            while let Some(action) = self.client.poll_action() {
+                self.act(action);
+                quiet = false;
+            }
+            while let Some(connection) = self.client.poll_dirty() {
+                self.send(connection, Side::Client);
+                quiet = false;
+            }
+            if quiet {
+                break;
+            }
+        }
+        self.events.arm(&mut self.loader_alarm, self.loader.poll_timeout(), Event::Loader);
+    }
+
+    fn fetch(&mut self, id: ResourceId) {
+        let resource = &self.page.resources[id as usize];
+        let host = self.page.host(resource);
+        let scheme: &'static str = if self.hosts[resource.host as usize].tls { "https" } else { "http" };
+        let head = RequestHead {
+            method: resource.method.clone(),
+            scheme: scheme.into(),
+            authority: host.authority().into(),
+            path: resource.path.clone(),
+            fields: resource.request.clone(),
+        };
+        let priority = browser::priority(resource.kind);
+        self.client.fetch(self.now, id, resource.host, head, resource.request_body_len, priority);
+    }
+
+    fn tell_loader(&mut self, event: client::Event) {
+        match event {
+            client::Event::Head { id, .. } => self.loader.handle_head(self.now, id),
+            client::Event::Data { id, chunk } => {
+                self.body_bytes[id as usize] += chunk.len();
+                self.loader.handle_data(self.now, id, chunk.len());
+            }
+            client::Event::Complete { id } => self.loader.handle_complete(self.now, id),
+            client::Event::Failed { id, error } => self.loader.handle_failed(self.now, id, error.to_string()),
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Resolve { host } => {
+                self.events.push(self.now + self.setup.dns, Event::Resolved { host });
+            }
+            Action::Connect { connection, host, resume } => {
+                debug_assert_eq!(connection as usize, self.connections.len());
+                let entry = self.open(host, resume);
+                self.connections.push(entry);
+                self.service(connection, Side::Client);
+            }
+            Action::Close { connection } => {
+                self.connections[connection as usize].client.closing = true;
+                self.send(connection, Side::Client);
+            }
+        }
+    }
+
+    fn open(&mut self, host: u32, resume: bool) -> Connection {
+        let entry = &mut self.hosts[host as usize];
+        let tls = self.setup.tls.as_ref().filter(|_| entry.tls);
+        let tls = tls.map(|config| {
+            let config = config.clone();
+            if resume { config.resumed() } else { config }
+        });
+        let client = tls.clone().map(|config| tls::Session::client(config, self.now));
+        let server = tls.map(|config| tls::Session::server(config, self.now));
+        Connection {
+            host,
+            at_server: entry.server.accept(&self.protocol),
+            client: End::new(tcp::Endpoint::connect(self.setup.client_tcp.clone(), self.now), client),
+            server: End::new(tcp::Endpoint::accept(self.setup.server_tcp.clone(), self.now), server),
+            origin_alarm: Alarm::default(),
+        }
+    }
+
+    /// A packet has reached an end of its connection.
+    fn arrive(&mut self, packet: Packet, side: Side) {
+        let end = self.connections[packet.connection as usize].end(side);
+        end.tcp.handle_segment(self.now, &packet.segment);
+        self.service(packet.connection, side);
+    }
+
+    /// Lets one end of a connection do all that it can do now: tell, read, write, transmit.
+    fn service(&mut self, connection: u32, side: Side) {
+        while let Some(event) = self.connections[connection as usize].end(side).tcp.poll_event() {
+            self.handle_tcp(connection, side, event);
+        }
+        self.receive(connection, side);
+        if side == Side::Client {
+            self.pump();
+        }
+        self.send(connection, side);
+    }
+
+    fn handle_tcp(&mut self, id: u32, side: Side, event: tcp::Event) {
+        let end = self.connections[id as usize].end(side);
+        match event {
+            tcp::Event::Connected => {
+                if end.tls.is_none() {
+                    end.open = true;
+                }
+                if side == Side::Client {
+                    self.client.handle_connected(self.now, id);
+                }
+            }
+            tcp::Event::PeerClosed => end.eof = true,
+            tcp::Event::Failed(error) => {
+                end.over = true;
+                if side == Side::Client {
+                    self.client.handle_failed(self.now, id, &error.to_string());
+                }
+            }
+            tcp::Event::Closed => end.over = true,
+            tcp::Event::Readable | tcp::Event::Writable => {}
+        }
+    }
+
+    /// Takes what has arrived in order and hands it up.
+    fn receive(&mut self, id: u32, side: Side) {
+        let (end, peer) = self.connections[id as usize].ends(side);
+        let mut left = end.tcp.readable();
+        if left > 0 {
+            end.tcp.read(self.now, left);
+        }
+        let mut arrived = base::ChunkQueue::new();
+        while let Some(chunk) = peer.content.pop(left) {
+            left -= chunk.len();
+            arrived.push(chunk);
+        }
+        while let Some(chunk) = arrived.pop(u64::MAX) {
+            if self.connections[id as usize].end(side).tls.is_some() {
+                self.decrypt(id, side, chunk);
+            } else {
+                self.hand_up(id, side, chunk);
+            }
+        }
+        let end = self.connections[id as usize].end(side);
+        if std::mem::take(&mut end.eof) {
+            match side {
+                Side::Client => self.client.handle_eof(self.now, id),
+                Side::Server => end.closing = true,
+            }
+            self.connections[id as usize].end(side).closing = true;
+        }
+    }
+
+    fn decrypt(&mut self, id: u32, side: Side, chunk: Chunk) {
+        let end = self.connections[id as usize].end(side);
+        let Some(tls) = &mut end.tls else { unreachable!("the connection is secured") };
+        if let Err(error) = tls.handle_input(self.now, chunk) {
+            unreachable!("our own TLS model misread its peer: {error}");
+        }
+        let mut plain = base::ChunkQueue::new();
+        while let Some(chunk) = tls.read() {
+            plain.push(chunk);
+        }
+        self.note_secured(id, side);
+        while let Some(chunk) = plain.pop(u64::MAX) {
+            self.hand_up(id, side, chunk);
+        }
+    }
+
+    /// Opens an end to its application once its handshake has come far enough.
+    fn note_secured(&mut self, id: u32, side: Side) {
+        let end = self.connections[id as usize].end(side);
+        if !end.open && end.tls.as_ref().is_some_and(|t| t.can_send()) {
+            end.open = true;
+            if side == Side::Client {
+                self.client.handle_secured(self.now, id);
+            }
+        }
+    }
+
+    fn hand_up(&mut self, id: u32, side: Side, chunk: Chunk) {
+        match side {
+            Side::Client => {
+                self.client.handle_input(self.now, id, chunk);
+                self.pump();
+            }
+            Side::Server => {
+                let entry = &mut self.connections[id as usize];
+                let server = &mut self.hosts[entry.host as usize].server;
+                if let Err(error) = server.handle_input(self.now, entry.at_server, chunk) {
+                    unreachable!("our own client misspoke: {error}");
+                }
+            }
+        }
+    }
+
+    /// Lets an end write what it has to say, as far as TCP has room, and transmits what TCP lets go.
+    fn send(&mut self, id: u32, side: Side) {
+        self.note_secured(id, side);
+        self.write(id, side);
+        let entry = &mut self.connections[id as usize];
+        if side == Side::Server {
+            let deadline = self.hosts[entry.host as usize].server.poll_timeout(entry.at_server);
+            self.events.arm(&mut entry.origin_alarm, deadline, Event::Origin { connection: id });
+        }
+        while let Some(segment) = self.connections[id as usize].end(side).tcp.poll_transmit(self.now) {
+            let packet = Packet { connection: id, segment };
+            match side {
+                Side::Client => self.enter_up(packet),
+                Side::Server => self.cross_to_link(packet),
+            }
+        }
+        let end = self.connections[id as usize].end(side);
+        let deadline = end.poll_timeout();
+        self.events.arm(&mut end.alarm, deadline, Event::End { connection: id, side });
+    }
+
+    fn write(&mut self, id: u32, side: Side) {
+        loop {
+            let entry = &mut self.connections[id as usize];
+            let host = entry.host as usize;
+            let at_server = entry.at_server;
+            let end = entry.end(side);
+            let room = end.tcp.writable();
+            if end.over || room == 0 {
+                return;
+            }
+            let mut application = |max: u64| match side {
+                Side::Client => self.client.poll_transmit(self.now, id, max),
+                Side::Server => self.hosts[host].server.poll_transmit(self.now, at_server, max),
+            };
+            let chunk = match &mut end.tls {
+                None if end.open => application(room),
+                None => None,
+                Some(tls) => {
+                    while end.open && tls.wants(room) > 0 {
+                        let Some(chunk) = application(tls.wants(room)) else { break };
+                        tls.write(chunk);
+                    }
+                    tls.poll_transmit(self.now, room)
+                }
+            };
+            let Some(chunk) = chunk else { break };
+            end.write(chunk);
+        }
+        let entry = &mut self.connections[id as usize];
+        let wants_close =
+            side == Side::Server && self.hosts[entry.host as usize].server.wants_close(entry.at_server);
+        let end = entry.end(side);
+        if (end.closing || wants_close) && !end.over {
+            end.closing = false;
+            end.over = true;
+            end.tcp.close();
+        }
+    }
+
+    fn enter_up(&mut self, packet: Packet) {
+        self.up.push(self.now, packet);
+        self.events.arm(&mut self.up_alarm, self.up.next_time(), Event::Up);
+    }
+
+    fn enter_down(&mut self, packet: Packet) {
+        self.down.push(self.now, packet);
+        self.events.arm(&mut self.down_alarm, self.down.next_time(), Event::Down);
+    }
+
+    fn cross_to_server(&mut self, packet: Packet) {
+        let id = self.connections[packet.connection as usize].host;
+        let host = &mut self.hosts[id as usize];
+        if host.distance.is_zero() {
+            return self.arrive(packet, Side::Server);
+        }
+        host.to_server.push_back((self.now, packet));
+        self.events.push(self.now + host.distance, Event::AtServer { host: id });
+    }
+
+    fn cross_to_link(&mut self, packet: Packet) {
+        let id = self.connections[packet.connection as usize].host;
+        let host = &mut self.hosts[id as usize];
+        if host.distance.is_zero() {
+            return self.enter_down(packet);
+        }
+        host.to_link.push_back((self.now, packet));
+        self.events.push(self.now + host.distance, Event::AtLink { host: id });
+    }
+
+    fn into_load(self) -> Load {
+        let requests: Vec<Request> = (0..self.page.resources.len() as ResourceId)
+            .map(|id| {
+                let asked = self.client.request(id);
+                Request {
+                    record: self.loader.record(id).clone(),
+                    timing: asked.map(|r| r.timing),
+                    head_bytes_up: asked.map_or(0, |r| r.head_bytes_up),
+                    head_bytes_down: asked.map_or(0, |r| r.head_bytes_down),
+                    priority: browser::priority(self.page.resources[id as usize].kind),
+                    connection: asked.and_then(|r| r.connection),
+                    body_bytes: self.body_bytes[id as usize],
+                }
+            })
+            .collect();
+        let connections =
+            self.client.connections().zip(&self.connections).map(|(record, entry)| crate::Connection {
+                record: record.clone(),
+                address: address(entry.host),
+                client: entry.client.tcp.stats().clone(),
+                server: entry.server.tcp.stats().clone(),
+            });
+        Load {
+            outcome: self.outcome(&requests),
+            moments: *self.loader.moments(),
+            connections: connections.collect(),
+            lookups: self.client.lookups(),
+            down: *self.down.stats(),
+            up: *self.up.stats(),
+            computed: self.loader.computed(),
+            ended: self.now,
+            requests,
+        }
+    }
+
+    fn outcome(&self, requests: &[Request]) -> Outcome {
+        let failed = (0..).zip(requests).find_map(|(id, request)| match &request.record.progress {
+            browser::Progress::Failed(why) => Some((id, why)),
+            _ => None,
+        });
+        if let Some((id, why)) = failed {
+            return Outcome::Incomplete(format!("{}: {why}", self.page.resource_url(id)));
+        }
+        if self.loader.is_finished() {
+            return Outcome::Complete;
+        }
+        let open = requests.iter().filter(|r| r.record.used.is_none()).count();
+        let after = self.now.since(Instant::ZERO).as_secs_f64();
+        Outcome::Incomplete(format!(
+            "given up after {after} s with {open} of {} resources not loaded",
+            requests.len()
+        ))
+    }
+}
+
+/// The virtual address of a host: 10.0.0.0/8 by its index.
+fn address(host: u32) -> String {
+    let n = host + 1;
+    format!("10.{}.{}.{}", n >> 16 & 0xff, n >> 8 & 0xff, n & 0xff)
+}

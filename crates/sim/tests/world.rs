@@ -1,0 +1,248 @@
+//! What a load costs, against what the network's arithmetic says it must cost; and what two loads have in common.
+
+use base::{Bitrate, Duration, Fields, Instant};
+use client::Transport;
+use page::{Cause, Host, Kind, Page, Recorded, Resource, ScriptMode, Source};
+use sim::{HostRtt, Load, Outcome, Setup, TlsScope};
+
+const SPDY: Transport = Transport::Spdy(spdy::Version::V3_1);
+const RTT_MS: u64 = 100;
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn image(host: u32, number: usize, body_len: u64) -> Resource {
+    Resource {
+        host,
+        method: "GET".into(),
+        path: format!("/{number}").into(),
+        kind: Kind::Image,
+        request: Fields::new(),
+        response: Fields::new(),
+        status: 200,
+        request_body_len: 0,
+        body_len,
+        think: Duration::ZERO,
+        cause: Cause::Parser { parent: 0, offset: 100, script: ScriptMode::Sync },
+        exec: Duration::ZERO,
+        after_load: false,
+        scripted: false,
+        priority: None,
+    }
+}
+
+/// A document of `len` bytes with images of the given hosts and lengths.
+fn page(len: u64, images: &[(u32, u64)]) -> Page {
+    let hosts = images.iter().map(|(host, _)| host + 1).max().unwrap_or(1);
+    let host = |i| Host {
+        name: format!("host{i}.example"),
+        scheme_tls: false,
+        port: 80,
+        rtt: None,
+        dns: None,
+        address: None,
+    };
+    let mut document = image(0, 0, len);
+    document.kind = Kind::Document;
+    document.cause = Cause::Root;
+    let rest = (1..).zip(images).map(|(n, (host, len))| image(*host, n, *len));
+    let page = Page {
+        id: "test".into(),
+        title: String::new(),
+        url: "http://host0.example/0".into(),
+        source: Source { file: "test".into(), page: "test".into() },
+        hosts: (0..hosts).map(host).collect(),
+        resources: std::iter::once(document).chain(rest).collect(),
+        tail: Duration::ZERO,
+        recorded: Recorded::default(),
+        assumptions: Vec::new(),
+    };
+    page.validate().expect("a valid page");
+    page
+}
+
+/// 100 ms of round trip on a link so fast that only round trips take time.
+fn fast(transport: Transport) -> Setup {
+    let mut setup = Setup::new(transport);
+    for path in [&mut setup.down, &mut setup.up] {
+        path.delay = ms(RTT_MS / 2);
+        path.rate = link::Rate::Constant(Bitrate::from_kbps(1_000_000_000).expect("not zero"));
+        path.queue.limit_bytes = 1 << 30;
+    }
+    setup
+}
+
+/// 2 Mbit/s down, 386 kbit/s up.
+fn slow(transport: Transport, loss: f64) -> Setup {
+    let mut setup = fast(transport);
+    setup.down.rate = link::Rate::Constant(Bitrate::from_kbps(2_000).expect("not zero"));
+    setup.up.rate = link::Rate::Constant(Bitrate::from_kbps(386).expect("not zero"));
+    for path in [&mut setup.down, &mut setup.up] {
+        path.queue.limit_bytes = 25_000;
+        path.loss = link::LossConfig::Bernoulli { p: loss };
+    }
+    setup
+}
+
+fn complete(load: &Load) -> f64 {
+    assert_eq!(load.outcome, Outcome::Complete);
+    load.plt().expect("a complete load").as_millis_f64()
+}
+
+/// Round trips, to within the little that a terabit link takes.
+fn assert_round_trips(load: &Load, expected: f64) {
+    let trips = complete(load) / RTT_MS as f64;
+    assert!((trips - expected).abs() < 0.01, "{trips} round trips instead of {expected}");
+}
+
+#[test]
+fn a_small_page_costs_a_handshake_and_an_exchange() {
+    for transport in [Transport::Http1, SPDY] {
+        assert_round_trips(&sim::load(&page(1_000, &[]), &fast(transport), 1), 2.0);
+    }
+}
+
+#[test]
+fn a_look_up_a_thinking_server_and_computation_add_up() {
+    let mut page = page(1_000, &[]);
+    page.resources[0].think = ms(30);
+    page.resources[0].exec = ms(7);
+    page.tail = ms(3);
+    let setup = Setup { dns: ms(40), ..fast(Transport::Http1) };
+    assert_round_trips(&sim::load(&page, &setup, 1), 2.8);
+}
+
+#[test]
+fn a_document_beyond_the_initial_window_costs_a_round_trip_more() {
+    let mut setup = fast(Transport::Http1);
+    setup.server_tcp.initial_cwnd = 3;
+    let payload = u64::from(setup.server_tcp.mss);
+    assert_round_trips(&sim::load(&page(2 * payload, &[]), &setup, 1), 2.0);
+    assert_round_trips(&sim::load(&page(4 * payload, &[]), &setup, 1), 3.0);
+}
+
+#[test]
+fn http1_opens_six_connections_a_host_and_spdy_one() {
+    let page = page(1_000, &[(0, 100); 20]);
+    let http = sim::load(&page, &fast(Transport::Http1), 1);
+    // The document: 2. Then one image on the warm connection while five more connect, for 1; then the rest.
+    assert_eq!(http.connections.len(), 6);
+    let spdy = sim::load(&page, &fast(SPDY), 1);
+    assert_eq!(spdy.connections.len(), 1);
+    assert_round_trips(&spdy, 3.0);
+    assert!(complete(&http) > complete(&spdy));
+}
+
+#[test]
+fn every_tls_mode_costs_its_round_trips() {
+    use tls::Mode;
+    let cases = [
+        (Mode::Tls12Full, false, 4.0),
+        (Mode::Tls12Full, true, 3.0),
+        (Mode::Tls12Resumed, false, 3.0),
+        (Mode::Tls13Full, false, 3.0),
+        (Mode::Tls13Resumed, false, 3.0),
+    ];
+    for (mode, false_start, trips) in cases {
+        let mut setup = fast(SPDY);
+        setup.tls = Some(tls::Config { mode, false_start, ..tls::Config::default() });
+        setup.tls_scope = TlsScope::Everywhere;
+        assert_round_trips(&sim::load(&page(1_000, &[]), &setup, 1), trips);
+    }
+}
+
+#[test]
+fn a_certificate_chain_that_outgrows_the_initial_window_costs_its_round_trip() {
+    let mut setup = fast(SPDY);
+    setup.server_tcp.initial_cwnd = 3;
+    setup.tls_scope = TlsScope::Everywhere;
+    for (chain_len, trips) in [(2_000, 4.0), (6_000, 5.0)] {
+        setup.tls = Some(tls::Config { mode: tls::Mode::Tls12Full, chain_len, ..tls::Config::default() });
+        assert_round_trips(&sim::load(&page(1_000, &[]), &setup, 1), trips);
+    }
+}
+
+#[test]
+fn a_second_connection_to_a_host_resumes_the_session_of_the_first() {
+    let mut setup = fast(Transport::Http1);
+    setup.tls = Some(tls::Config { mode: tls::Mode::Tls12Full, ..tls::Config::default() });
+    setup.tls_scope = TlsScope::Everywhere;
+    let mut page = page(1_000, &[(0, 100); 2]);
+    page.resources[1].think = ms(1_000); // so that the other image needs a connection of its own
+    let load = sim::load(&page, &setup, 1);
+    let handshake = |i: usize| {
+        let record = &load.connections[i].record;
+        record.secured.expect("secured").since(record.connected.expect("connected")).as_millis_f64()
+    };
+    assert!((handshake(0) - 200.0).abs() < 1.0 && (handshake(1) - 100.0).abs() < 1.0);
+}
+
+#[test]
+fn a_far_host_adds_its_own_share_of_the_round_trip() {
+    let mut page = page(1_000, &[(1, 100)]);
+    page.hosts[0].rtt = Some(ms(20));
+    page.hosts[1].rtt = Some(ms(70));
+    let setup = Setup { host_rtt: HostRtt::Recorded, ..fast(Transport::Http1) };
+    assert_round_trips(&sim::load(&page, &setup, 1), 2.0 + 2.0 * 1.5);
+}
+
+#[test]
+fn every_byte_of_every_body_arrives_once_whatever_is_lost() {
+    let page = page(30_000, &[(0, 20_000), (1, 1), (0, 150_000), (2, 0), (1, 70_000), (0, 3_000)]);
+    for transport in Transport::ALL {
+        for loss in [0.0, 0.02, 0.1] {
+            for seed in 0..10 {
+                let load = sim::load(&page, &slow(transport, loss), seed);
+                assert_eq!(load.outcome, Outcome::Complete, "{transport}, {loss}, seed {seed}");
+                let arrived: Vec<u64> = load.requests.iter().map(|r| r.body_bytes).collect();
+                assert_eq!(arrived, page.resources.iter().map(|r| r.body_len).collect::<Vec<_>>());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_page_setup_and_seed_give_the_same_load() {
+    let page = page(30_000, &[(0, 20_000), (1, 9_000), (0, 150_000)]);
+    for transport in [Transport::Http1, SPDY] {
+        let setup = slow(transport, 0.02);
+        assert_eq!(sim::load(&page, &setup, 3), sim::load(&page, &setup, 3));
+        assert_ne!(sim::load(&page, &setup, 3).plt(), sim::load(&page, &setup, 4).plt());
+    }
+}
+
+#[test]
+fn style_sheets_overtake_images_on_a_spdy_session() {
+    let mut page = page(1_000, &[(0, 100_000), (0, 100_000), (0, 20_000)]);
+    page.resources[3].kind = Kind::Style;
+    let load = sim::load(&page, &slow(SPDY, 0.0), 1);
+    let done = |id: usize| load.requests[id].record.complete.expect("complete");
+    assert!(done(3) < done(1) && done(3) < done(2));
+}
+
+#[test]
+fn a_saturated_link_carries_its_rate() {
+    let load = sim::load(&page(10_000_000, &[]), &slow(SPDY, 0.0), 1);
+    let first = load.moments.first_byte.expect("a first byte");
+    let took = load.moments.load.expect("loaded").since(first);
+    let busy = load.down.busy.as_secs_f64() / took.as_secs_f64();
+    assert!(busy > 0.97, "the link was busy for {busy} of the transfer");
+}
+
+#[test]
+fn a_load_that_takes_too_long_is_given_up_and_says_what_is_missing() {
+    let mut setup = slow(Transport::Http1, 0.0);
+    setup.give_up = ms(500);
+    let load = sim::load(&page(1_000_000, &[(0, 10)]), &setup, 1);
+    let Outcome::Incomplete(why) = &load.outcome else { panic!("it cannot be complete") };
+    assert_eq!(why, "given up after 0.5 s with 1 of 2 resources not loaded");
+    assert_eq!(load.ended, Instant::ZERO + ms(500));
+}
+
+#[test]
+fn a_network_that_loses_everything_ends_in_a_named_failure() {
+    let load = sim::load(&page(1_000, &[]), &slow(SPDY, 1.0), 1);
+    let Outcome::Incomplete(why) = &load.outcome else { panic!("it cannot be complete") };
+    assert!(why.starts_with("http://host0.example/0: not connected"), "{why}");
+}
