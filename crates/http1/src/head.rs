@@ -109,7 +109,7 @@ impl Lines {
         }
         self.buf.extend_from_slice(&input[..n]);
         input.advance(n);
-        std::mem::take(&mut self.buf).freeze()
+        self.buf.split().freeze()
     }
 
     fn too_long(&self, section: Section) -> PeerError {

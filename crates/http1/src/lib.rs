@@ -10,7 +10,8 @@
 //!
 //! A body is delivered as it arrives and sent as it was given, without a copy. It may be a
 //! [`base::BodyRange`], bytes that exist only as a length; such a range is accepted where body bytes are due and
-//! nowhere else. A head is parsed where it lies: its fields are slices of the bytes that arrived.
+//! nowhere else. A head is parsed where it lies: its fields are slices of the bytes that arrived, and keep them
+//! alive; copy what is to be kept for long.
 //!
 //! The two ends differ in temper. The server refuses whatever two parsers could read in two ways, because the
 //! difference is how requests are smuggled (RFC 9112 §11.2). The client reads what old servers are known to
@@ -19,6 +20,10 @@
 //! After an error from the peer nothing more is read, and every later input returns the same error. A server
 //! still answers what came before the fault, then refuses the faulty request by itself
 //! ([`PeerError::status`]) and closes.
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod body;
 pub mod client;
@@ -98,38 +103,4 @@ pub struct Stats {
     pub head_bytes_out: u64,
     /// Of that, bodies without chunk framing.
     pub body_bytes_out: u64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use base::{Chunk, Fields, Instant, RequestHead, ResponseHead};
-
-    #[test]
-    fn a_request_and_its_response_cross_the_wire() {
-        let (mut client, mut server) = (client::Connection::new(), server::Connection::new());
-        let head = RequestHead {
-            method: "GET".into(),
-            scheme: "http".into(),
-            authority: "example.com".into(),
-            path: "/".into(),
-            fields: Fields::new(),
-        };
-        client.request(&head, None).unwrap();
-        while let Some(chunk) = client.poll_transmit(3) {
-            server.handle_input(Instant::ZERO, chunk).unwrap();
-        }
-        assert!(matches!(server.poll_event(), Some(server::Event::Request { head: h, .. }) if h == head));
-        server.respond(&ResponseHead { status: 200, fields: Fields::new() }, Some(9)).unwrap();
-        server.send_body(base::BodyRange { source: 0, start: 0, len: 9 }.into()).unwrap();
-        while let Some(chunk) = server.poll_transmit(100) {
-            client.handle_input(Instant::ZERO, chunk).unwrap();
-        }
-        assert!(matches!(
-            client.poll_event(),
-            Some(client::Event::Response { body: Framing::Length(9), .. })
-        ));
-        assert!(matches!(client.poll_event(), Some(client::Event::Body(Chunk::Body(r))) if r.len == 9));
-        assert_eq!(client.poll_event(), Some(client::Event::Complete { reusable: true }));
-    }
 }

@@ -1,0 +1,9 @@
+//! Any bytes are a HAR or a clear refusal; what is taken keeps a page's invariants.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let Ok(pages) = page::har::parse(data, "fuzz") else { return };
+    for page in pages {
+        page.validate().expect("a page that was read is valid");
+    }
+});
