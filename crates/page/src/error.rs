@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::page::Invalid;
+use crate::model::Invalid;
 
 /// What is wrong with a recording or a corpus name: always the source's fault, never the program's.
 ///

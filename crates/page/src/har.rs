@@ -24,7 +24,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::error::{Error, Fault};
-use crate::page::Page;
+use crate::model::Page;
 
 /// The most bytes that a file may hold once inflated.
 const FILE_BYTES_MAX: u64 = 512 << 20;

@@ -3,10 +3,10 @@
 pub mod corpus;
 pub mod error;
 pub mod har;
-pub mod page;
+mod model;
 
 pub use error::{Error, Fault};
-pub use page::{
+pub use model::{
     Assumption, Cause, Host, Invalid, Kind, Page, Priority, Recorded, Resource, ResourceId, ScriptMode,
     Source,
 };

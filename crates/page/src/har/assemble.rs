@@ -14,7 +14,7 @@ use crate::har::offset::{self, Place};
 use crate::har::record::{Entry, Log, Number, PageRecord, Program};
 use crate::har::url::Url;
 use crate::har::{ENTRIES_MAX, clock, shortened, write};
-use crate::page::{Cause, Host, Kind, Page, Recorded, Resource, ResourceId, Source};
+use crate::model::{Cause, Host, Kind, Page, Recorded, Resource, ResourceId, Source};
 
 /// A page's record and its entries, as yet unchecked.
 struct Group {

@@ -6,7 +6,7 @@ use crate::har::entry::Load;
 use crate::har::initiator::By;
 use crate::har::notes::Notes;
 use crate::har::url::Url;
-use crate::page::{Kind, ScriptMode};
+use crate::model::{Kind, ScriptMode};
 
 /// After a document's last byte and the parser's start, how long markup may go on naming style sheets and scripts.
 /// The preload scanner reads 100 kB in less.
@@ -141,7 +141,7 @@ pub(crate) fn find(loads: &[Load], moments: Moments, notes: &mut Notes) -> Cause
 
 /// How a script relates to the parser, as far as the recording says.
 pub(crate) fn script_mode(load: &Load, scripted: bool, notes: &mut Notes) -> ScriptMode {
-    use crate::page::Priority;
+    use crate::model::Priority;
     if load.kind != Kind::Script {
         return ScriptMode::Sync;
     }

@@ -3,7 +3,7 @@
 use crate::har::cause::{Causes, Edge, Moments};
 use crate::har::entry::Load;
 use crate::har::notes::Notes;
-use crate::page::Kind;
+use crate::model::Kind;
 
 /// A script that asks for something within this time of being ready, or within [`RUN_NS_MAX`] for each of its bytes,
 /// is taken to have computed until then; one that asks later, to have waited for something else, such as a timer.

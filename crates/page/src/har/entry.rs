@@ -9,7 +9,7 @@ use crate::har::record::{self, Header, Number};
 use crate::har::size::Sizes;
 use crate::har::url::{NoUrl, Url};
 use crate::har::{clock, kind, size};
-use crate::page::{Kind, Priority};
+use crate::model::{Kind, Priority};
 
 /// A day. Nothing that a page load waits for takes longer, and sums of such times stay exact.
 const MS_MAX: f64 = 86_400_000.0;

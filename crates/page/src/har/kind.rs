@@ -7,7 +7,7 @@ use crate::har::entry::header;
 use crate::har::notes::Notes;
 use crate::har::record::Header;
 use crate::har::url::Url;
-use crate::page::Kind;
+use crate::model::Kind;
 
 pub(crate) struct Evidence<'a> {
     pub resource_type: &'a str,

@@ -1,6 +1,6 @@
 //! What was assumed, counted.
 
-use crate::page::Assumption;
+use crate::model::Assumption;
 
 /// Assumptions of one page, by kind.
 #[derive(Default)]

@@ -8,7 +8,7 @@
 use crate::har::cause::Edge;
 use crate::har::entry::Load;
 use crate::har::notes::Notes;
-use crate::page::{Kind, ScriptMode};
+use crate::model::{Kind, ScriptMode};
 
 /// Lines say something about a place only if there are a few.
 const LINES_MIN: u32 = 8;

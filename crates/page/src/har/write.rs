@@ -12,7 +12,7 @@ use crate::error::{Error, Fault};
 use crate::har::clock;
 use crate::har::record::{Entry, Header, PageRecord};
 use crate::har::url::Url;
-use crate::page::{
+use crate::model::{
     Assumption, Cause, Host, Kind, Page, Priority, Recorded, Resource, ResourceId, ScriptMode, Source,
 };
 
