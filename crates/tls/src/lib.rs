@@ -42,8 +42,8 @@
 //! # What is not modelled
 //!
 //! Cipher suites other than AES-128-GCM with SHA-256, so no CBC; client certificates; HelloRetryRequest and
-//! renegotiation; record padding; NPN, whose round trips are ALPN's; key updates; Chrome's GREASE. No `close_notify` is sent, as
-//! Chrome sends none; one that comes is understood. A peer that errs is met with an [`Error`] and not with an alert.
+//! renegotiation; record padding; NPN, whose round trips are ALPN's; key updates; Chrome's GREASE. No `close_notify` is
+//! sent, but one that comes is understood. A peer that errs is met with an [`Error`] and not with an alert.
 
 mod config;
 mod error;

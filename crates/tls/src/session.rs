@@ -172,14 +172,14 @@ impl Session {
         self.pending.len()
     }
 
-    /// How many more bytes of application data the next record could take if the transport below has room for `max`
-    /// bytes. Zero while no data can be sent. Fill a record so far, and not further, before asking for it: what is
-    /// written later can still be chosen later.
+    /// How many more bytes of application data the next call of [`poll_transmit`](Session::poll_transmit) with `max`
+    /// could put in a record. Zero while no data can be sent, without room, and while something begun earlier must go
+    /// out first. Write so much before each such call, and no more: what is written later can be chosen later.
     pub fn wants(&self, max: u64) -> u64 {
-        if !self.can_send() {
+        if max == 0 || self.is_mid_output() || !self.can_send() {
             return 0;
         }
-        self.capacity(max).saturating_sub(self.pending.len() - self.record_left)
+        self.capacity(max).saturating_sub(self.pending.len())
     }
 
     /// What was counted so far.
@@ -193,7 +193,7 @@ impl Session {
     }
 
     /// Takes what the transport received, in whatever pieces it came. Plaintext is there to [`read`](Session::read)
-    /// once its record is complete.
+    /// once its record is complete, and is kept until it is read; of all else no more is kept than a record.
     pub fn handle_input(&mut self, now: Instant, chunk: Chunk) -> Result<(), Error> {
         self.stats.bytes_received += chunk.len();
         if let Some(error) = self.error {
@@ -235,12 +235,12 @@ impl Session {
 
     /// Gives the next bytes to send, at most `max`; call again until it gives `None`.
     ///
-    /// A record of application data is begun only when it is asked for. It takes what is written by then, as far
-    /// as it fits `max` and the record size, but not less than 1,024 bytes: then the rest of the record comes with
-    /// the next calls.
+    /// A record of application data is begun only when it is asked for. It takes what is written by then, as far as it
+    /// fits `max` and the record size, but it is not cut below 1,024 bytes for want of room: then the rest of it comes
+    /// with the next calls.
     pub fn poll_transmit(&mut self, now: Instant, max: u64) -> Option<Chunk> {
         self.handle_timeout(now);
-        if self.around.is_empty() && self.record_left == 0 && self.flight.is_empty() {
+        if !self.is_mid_output() {
             self.begin_record(max);
         }
         let chunk = if !self.around.is_empty() {
@@ -260,6 +260,11 @@ impl Session {
         }?;
         self.stats.bytes_sent += chunk.len();
         Some(chunk)
+    }
+
+    /// Whether there is something to send that is decided already.
+    fn is_mid_output(&self) -> bool {
+        !self.around.is_empty() || self.record_left > 0 || !self.flight.is_empty()
     }
 
     /// Plaintext bytes of a record made for `max` bytes of room.

@@ -434,7 +434,7 @@ fn a_record_is_decided_as_late_as_possible() {
         assert_eq!((record.len(), data_records(record, mode)), (2_896, vec![2_896 - overhead]));
         // A record is not made tiny; one that does not fit goes out in parts.
         let mut record = take(server, 100);
-        assert_eq!(server.wants(1_053), 0);
+        assert_eq!(server.wants(u64::MAX), 0, "while one is on its way out, the next need not be decided");
         assert_eq!(record.len(), 100);
         record.extend(take(server, 1_024 + overhead - 100).iter().cloned());
         assert_eq!(data_records(record, mode), [1_024]);
@@ -568,7 +568,11 @@ proptest! {
 
     /// However the transport cuts the stream, the handshake ends, and what is written is what is read.
     #[test]
-    fn cuts_change_nothing(config in arbitrary_config(), seed in any::<u64>(), lens in proptest::collection::vec(1u64..30_000, 0..6)) {
+    fn cuts_change_nothing(
+        config in arbitrary_config(),
+        seed in any::<u64>(),
+        lens in proptest::collection::vec(1u64..30_000, 0..6),
+    ) {
         let config = Config { record_size: config.record_size.max(50), ..config };
         let run = |cut: Option<Rng>| {
             let mut pair = Pair::new(&config);
