@@ -15,21 +15,15 @@ pub(crate) enum Class {
     Cookie,
 }
 
-/// Values that every request of a connection has in common, and that carry no secret: Chrome's list.
-const SHARED: [&[u8]; 13] = [
-    b":host",
-    b":method",
-    b":scheme",
-    b":version",
-    b"accept",
-    b"accept-charset",
-    b"accept-encoding",
-    b"accept-language",
-    b"host",
-    b"method",
-    b"scheme",
-    b"user-agent",
-    b"version",
+/// Fields whose values are no secret and do not repeat what a request said. Requests: Chrome's list. Responses, which
+/// Chrome never sent: those that describe the resource and the server; not `location`, `set-cookie` and whatever an
+/// application may put a token in.
+#[rustfmt::skip]
+const SHARED: [&[u8]; 31] = [
+    b":host", b":method", b":scheme", b":status", b":version", b"accept", b"accept-charset", b"accept-encoding",
+    b"accept-language", b"accept-ranges", b"age", b"cache-control", b"content-encoding", b"content-language",
+    b"content-length", b"content-type", b"date", b"expires", b"host", b"last-modified", b"method", b"p3p", b"pragma",
+    b"scheme", b"server", b"status", b"user-agent", b"vary", b"version", b"via", b"x-powered-by",
 ];
 
 /// A block under construction; its memory is used again for the next.

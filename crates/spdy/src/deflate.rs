@@ -24,7 +24,7 @@ const MAX_MATCH: usize = 258;
 /// Candidates tried for one position. Past this the gain on recorded headers is below 0.5 %.
 const CHAIN_MAX: u32 = 48;
 /// A match this long is taken without a look at the next position.
-const GOOD_MATCH: usize = 64;
+const GOOD_MATCH: usize = 16;
 /// A match of three bytes from farther away costs more bits than three literals.
 const TOO_FAR: usize = 8_192;
 /// Marks a symbol that must not be matched.
@@ -249,7 +249,7 @@ impl Deflater {
             }
             let from = candidate - 1;
             if self.window[from + best] == target[best] {
-                let same = self.window[from..].iter().zip(target).take_while(|(a, b)| a == b).count();
+                let same = common(&self.window[from..], target);
                 if same > best && (same > MIN_MATCH || at - from <= TOO_FAR) {
                     (best, distance) = (same, at - from);
                     if same == max {
@@ -311,6 +311,14 @@ fn logarithmic(value: u32, steps: u32) -> (u32, u32, u32) {
     }
     let bits = value.ilog2() - steps.ilog2();
     (steps * bits + (value >> bits), value & ((1 << bits) - 1), bits)
+}
+
+/// Length of the common beginning; `a` is at least as long as `b`.
+fn common(a: &[u16], b: &[u16]) -> usize {
+    // Eight symbols compare as fast as one.
+    let eights =
+        a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0).take_while(|(a, b)| a == b).count() * 8;
+    eights + a[eights..].iter().zip(&b[eights..]).take_while(|(a, b)| a == b).count()
 }
 
 fn hash(symbols: &[u16]) -> usize {

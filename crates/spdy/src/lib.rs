@@ -68,6 +68,7 @@ mod config;
 mod deflate;
 pub mod dictionary;
 mod error;
+mod event;
 pub mod frame;
 mod http;
 mod limits;
@@ -79,9 +80,10 @@ use std::str::FromStr;
 pub use compress::{Compression, Policy};
 pub use config::{Announce, Config, DEFAULT_WINDOW, FlowControl, KeepAlive};
 pub use error::{BadHead, Error, Misbehaviour, OpenError, SendError};
+pub use event::{By, Event, Stats};
 pub use limits::Limits;
 pub use mux::{Fairness, Threshold, WindowPolicy};
-pub use session::{By, Event, Session, Stats};
+pub use session::Session;
 
 /// A version of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -1,16 +1,14 @@
 //! What comes in. Every header block is inflated, whatever becomes of its stream, or all that follow are lost (§2.4.1);
 //! every byte of DATA counts against the session's window and is credited back, whoever it was for (§2.6.8).
 
-use base::{Chunk, Instant};
+use base::{Chunk, Fields, Instant, ResponseHead};
 use bytes::Bytes;
 use mux::Lifecycle;
 
-use super::{By, Event, MAX_WINDOW, Reading, Role, Session};
+use super::{MAX_WINDOW, Reading, Role, Session};
 use crate::frame::{self, Control, HEADER_LEN, Head, Setting};
 use crate::http::Parts;
-use crate::{Error, FlowControl, Misbehaviour, Priority, Status, StreamId, Version, block};
-use crate::{GoAwayStatus, http};
-use base::{Fields, ResponseHead};
+use crate::{By, Error, Event, GoAwayStatus, Misbehaviour, Priority, Status, StreamId, Version, block, http};
 
 /// The fixed part of a SYN_STREAM.
 struct Syn {
@@ -78,14 +76,22 @@ impl Session {
         }
     }
 
-    /// `n` real bytes, if they are there.
+    /// `n` real bytes, if they are there; else what is there is set aside in one piece, as a peer may send a frame byte
+    /// by byte.
     fn take(&mut self, n: usize) -> Result<Option<Bytes>, Misbehaviour> {
-        match self.input.take_bytes(n) {
-            None if self.input.len() >= n as u64 || self.input.starts_with_body() => {
-                Err(Misbehaviour::BodyInsteadOfFrame)
-            }
-            taken => Ok(taken),
+        if self.partial.is_empty()
+            && let Some(bytes) = self.input.take_bytes(n)
+        {
+            return Ok(Some(bytes));
         }
+        while self.partial.len() < n {
+            match self.input.pop((n - self.partial.len()) as u64) {
+                Some(Chunk::Bytes(bytes)) => self.partial.extend_from_slice(&bytes),
+                Some(Chunk::Body(_)) => return Err(Misbehaviour::BodyInsteadOfFrame),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(std::mem::take(&mut self.partial).freeze()))
     }
 
     fn head(&mut self, head: Head) -> Result<Reading, Misbehaviour> {
@@ -438,6 +444,9 @@ impl Session {
 
     /// Every stream's window moves by the difference (§2.6.8), and may become negative.
     fn initial_window(&mut self, size: u32) -> Result<(), Misbehaviour> {
+        if !self.has_stream_windows() {
+            return Ok(());
+        }
         if i64::from(size) > MAX_WINDOW {
             return Err(Misbehaviour::WindowOverflow);
         }
@@ -449,10 +458,7 @@ impl Session {
             if stream.send.shift(delta, MAX_WINDOW).is_err() {
                 return Err(Misbehaviour::WindowOverflow);
             }
-            if stream.scheduled
-                && stream.send.available() == 0
-                && self.config.flow_control != FlowControl::None
-            {
+            if stream.scheduled && stream.send.available() == 0 {
                 stream.scheduled = false;
                 self.ready.remove(stream.priority.level(), &id);
             }
