@@ -1,3 +1,93 @@
 //! `velodrome`: thin verbs over `lab`.
+//!
+//! * [`args`]: verbs and flags.
+//! * [`race`]: `velodrome race`.
+//! * [`mod@print`]: what people read on a terminal.
+//!
+//! Results go to standard output; progress, and everything that went wrong, to standard error, one line each.
 
-fn main() {}
+mod args;
+mod print;
+mod race;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, PagesArgs, Verb};
+
+/// How the program ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Exit {
+    Well,
+    /// Some input could not be raced; the rest was.
+    Partly,
+    /// The command could not be carried out.
+    Refused,
+    /// By ctrl-C; what was finished is kept.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(match exit {
+            Exit::Well => 0,
+            Exit::Partly => 1,
+            Exit::Refused => 2,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+fn main() -> ExitCode {
+    let exit = match Cli::parse().verb {
+        Verb::Race(args) => race::race(&args),
+        Verb::Networks => Ok(networks()),
+        Verb::Pages(args) => Ok(pages(&args)),
+        Verb::Man => Ok(man()),
+        Verb::Completions { shell } => Ok(completions(shell)),
+    };
+    exit.unwrap_or_else(|error| {
+        print::complain(&error);
+        Exit::Refused
+    })
+    .into()
+}
+
+fn networks() -> Exit {
+    print::out(&print::networks());
+    Exit::Well
+}
+
+fn pages(args: &PagesArgs) -> Exit {
+    let collected = lab::pages::collect(&args.source.pages, args.source.pages_max);
+    collected.problems.iter().for_each(|problem| print::complain(problem));
+    if args.json {
+        let mut rows = Vec::new();
+        collected.rows().for_each(|row| lab::result::emit(&row, &mut rows));
+        print::out(&String::from_utf8_lossy(&rows));
+    } else {
+        print::out(&print::pages(&collected.rows().collect::<Vec<_>>()));
+    }
+    if collected.problems.is_empty() { Exit::Well } else { Exit::Partly }
+}
+
+/// The program's page, and behind it those of the verbs that have flags.
+fn man() -> Exit {
+    let mut command = Cli::command();
+    command.build();
+    let verbs = command.get_subcommands().filter(|verb| ["race", "pages"].contains(&verb.get_name()));
+    let mut text = Vec::new();
+    for command in std::iter::once(&command).chain(verbs) {
+        clap_mangen::Man::new(command.clone()).render(&mut text).expect("a vector takes every byte");
+    }
+    print::out(&String::from_utf8_lossy(&text));
+    Exit::Well
+}
+
+fn completions(shell: clap_complete::Shell) -> Exit {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "velodrome", &mut script);
+    print::out(&String::from_utf8_lossy(&script));
+    Exit::Well
+}

@@ -8,6 +8,7 @@ use link::{LossConfig, PathConfig, QueueConfig, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::record::preset;
 use crate::setting::{
     Compute, Congestion, Discipline, HostRtt, Line, MS_MAX, Stack, Think, Tls, TlsScope, Unknown, figure, ms,
 };
@@ -197,6 +198,7 @@ impl Network {
         let queue =
             |line: &Line| Ok::<_, Error>(QueueConfig::sized_for(&rate(line)?.0, ms(rtt_ms)).limit_bytes);
         let then = stack == Stack::Linux2010;
+        let tls = tls::Config::new(tls::Mode::Tls13Full);
         let mut network = Network {
             name: name.to_owned(),
             queue_down_bytes: queue(&down)?,
@@ -216,8 +218,8 @@ impl Network {
             congestion: Congestion::Cubic,
             tls: if then { Tls::None } else { Tls::Tls13 },
             tls_scope: TlsScope::Recorded,
-            cert_chain_bytes: 3_000,
-            record_bytes: 16_384,
+            cert_chain_bytes: tls.chain_len,
+            record_bytes: tls.record_size,
             // One round trip to a resolver that knows the answer. Nearer resolvers are asked for with a setting.
             dns_ms: rtt_ms,
             think: if then { Think::None } else { Think::Recorded },
@@ -232,15 +234,15 @@ impl Network {
 
     /// Takes over the TCP constants of `stack`.
     fn adopt(&mut self, stack: Stack) {
-        let (cwnd, rwnd, syn) = match stack {
-            Stack::Linux2010 => (3, 5_840, 3_000.0),
-            Stack::Today => (10, 64_240, 1_000.0),
-        };
+        let tcp = preset(stack);
         self.stack = stack;
-        self.initial_cwnd = cwnd;
-        self.initial_rwnd_bytes = rwnd;
-        self.syn_timeout_ms = syn;
-        self.congestion = Congestion::Cubic;
+        self.initial_cwnd = tcp.initial_cwnd;
+        self.initial_rwnd_bytes = tcp.initial_rwnd as u32;
+        self.syn_timeout_ms = tcp.syn_rto.as_millis_f64();
+        self.congestion = match tcp.congestion {
+            tcp::Congestion::Cubic => Congestion::Cubic,
+            tcp::Congestion::Reno => Congestion::Reno,
+        };
     }
 
     /// Replaces settings. A stack brings its own constants first.

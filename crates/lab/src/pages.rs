@@ -80,7 +80,12 @@ impl Collected {
     fn refuse(&mut self, error: page::Error) {
         let page::Error { file, entry, url, field, fault } = error;
         let what = url.map_or_else(|| fault.to_string(), |url| format!("{fault} ({url})"));
-        self.problems.push(ProblemRow { file, entry: entry.map(|e| e as u64), field, what });
+        self.problems.push(ProblemRow {
+            file,
+            entry: entry.map(|e| e as u64),
+            field: field.map(String::from),
+            what,
+        });
     }
 
     fn generate(&mut self, source: &str, corpus: &str) {

@@ -9,9 +9,7 @@ use crate::critical;
 use crate::error::Error;
 use crate::folder::Rendered;
 use crate::network::Network;
-use crate::result::{
-    ConnectionRow, Key, LoadOutcome, LoadRow, RequestOutcome, RequestRow, emit,
-};
+use crate::result::{ConnectionRow, Key, LoadOutcome, LoadRow, RequestOutcome, RequestRow, emit};
 use crate::setting::{Congestion, HostRtt, Stack, Think, Tls, TlsScope, ms};
 
 /// What the virtual world is set up with for `network`. Reads its traces, if it has any.
@@ -26,10 +24,9 @@ pub fn setup(network: &Network, transport: Transport) -> Result<sim::Setup, Erro
     };
     let client_tcp = tcp::Config { initial_rwnd: u64::from(network.initial_rwnd_bytes), ..tcp.clone() };
     let tls = |mode| tls::Config {
-        mode,
         chain_len: network.cert_chain_bytes,
         record_size: network.record_bytes,
-        ..tls::Config::default()
+        ..tls::Config::new(mode)
     };
     Ok(sim::Setup {
         transport,

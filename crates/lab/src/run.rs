@@ -98,7 +98,8 @@ struct State<'a> {
     next: u64,
     folder: &'a mut Folder,
     pending: BTreeMap<u64, Rendered>,
-    error: Option<Error>,
+    /// Of the first load, in order, that went wrong.
+    error: Option<(u64, Error)>,
 }
 
 /// Carries out what `folder` does not hold yet, on `threads` threads. `load` does one load; `progress` hears, in order,
@@ -129,7 +130,7 @@ pub fn run(
         }
     });
     let state = state.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    state.error.map_or(Ok(()), Err)
+    state.error.map_or(Ok(()), |(_, error)| Err(error))
 }
 
 /// The next load to do, once there is room for it; `None` when there is none, or no more should be done.
@@ -161,8 +162,10 @@ fn hand_in(state: &mut State<'_>, n: u64, rows: Result<Rendered, Error>, progres
         }
         Ok(())
     };
-    if let Err(error) = write() {
-        state.error.get_or_insert(error);
+    if let Err(error) = write()
+        && state.error.as_ref().is_none_or(|(first, _)| n < *first)
+    {
+        state.error = Some((n, error));
     }
 }
 

@@ -275,17 +275,39 @@ const PHASES: [Phase; 7] = [
     ("compute", |p| p.compute_us),
 ];
 
-/// Sums over all pages, most frequent first. The sentence is that of the first page that made the assumption.
-fn assumptions(pages: &[PageRow]) -> Vec<AssumptionRow> {
-    let mut all: Vec<AssumptionRow> = Vec::new();
+/// Sums over all pages, most frequent first. The sentence is that of the page with most of its kind, without the
+/// numbers in brackets that are this page's own.
+pub fn assumptions(pages: &[PageRow]) -> Vec<AssumptionRow> {
+    let mut all: BTreeMap<&str, (u32, &AssumptionRow)> = BTreeMap::new();
     for a in pages.iter().flat_map(|p| &p.assumptions) {
-        match all.iter_mut().find(|b| b.kind == a.kind) {
-            Some(b) => b.count += a.count,
-            None => all.push(a.clone()),
+        let (sum, most) = all.entry(&a.kind).or_insert((0, a));
+        *sum += a.count;
+        if a.count > most.count {
+            *most = a;
         }
     }
-    all.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.kind.cmp(&b.kind)));
+    let row = |(kind, (count, most)): (&str, (u32, &AssumptionRow))| AssumptionRow {
+        kind: kind.to_owned(),
+        detail: without_numbers(&most.detail),
+        count,
+    };
+    let mut all: Vec<AssumptionRow> = all.into_iter().map(row).collect();
+    all.sort_by_key(|a| std::cmp::Reverse(a.count));
     all
+}
+
+/// `from mimeType (44), Accept (5)` → `from mimeType, Accept`.
+fn without_numbers(detail: &str) -> String {
+    let mut out = String::new();
+    for (i, part) in detail.split(" (").enumerate() {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        match part[digits..].strip_prefix(')') {
+            Some(rest) if i > 0 && digits > 0 => out.push_str(rest),
+            _ if i > 0 => out.extend([" (", part]),
+            _ => out.push_str(part),
+        }
+    }
+    out
 }
 
 #[cfg(test)]

@@ -149,7 +149,7 @@ fn a_load_that_panics_ends_the_run_and_is_named() {
     };
     let cancel = AtomicBool::new(false);
     let error = run(jobs, &mut folder, 3, &cancel, &load, &|_| {}).unwrap_err().to_string();
-    assert!(error.starts_with("p3: its load over http1 on seed, run "), "{error}");
+    assert!(error.starts_with("p3: its load over http1 on seed, run 0, broke"), "{error}");
     assert_eq!(folder.done(), 3 * 12, "what comes before it is kept");
 }
 

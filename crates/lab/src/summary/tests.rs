@@ -149,3 +149,9 @@ fn pages_of_few_sites_are_called_that() {
     let urls = ["http://a.org/x", "http://www.a.org:80/y", "https://b.a.org?q", "http://c.org", "no url"];
     assert_eq!(words::sites(&urls.map(page)), 3);
 }
+
+#[test]
+fn assumptions_are_summed_without_the_numbers_of_one_page() {
+    assert_eq!(without_numbers("from mimeType (44), Accept (5)"), "from mimeType, Accept");
+    assert_eq!(without_numbers("as (in a draft) (3) or (4x)"), "as (in a draft) or (4x)");
+}

@@ -1,0 +1,212 @@
+//! Verbs and flags, each defined once: the parser, `--help`, the manual page and the shells' completions are all made
+//! from here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use lab::network::Overrides;
+use lab::setting::{Compute, Congestion, Discipline, HostRtt, Stack, Think, Tls, TlsScope};
+
+/// A track for web pages: which transport is faster, by how much, how sure, and why.
+#[derive(Parser, Debug)]
+#[command(name = "velodrome", version, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 all went well; 1 some input could not be raced (the rest was); 2 the command could not be carried out; \
+130 interrupted (what was finished is kept).";
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Verb {
+    /// Load pages over several transports on several networks and compare.
+    Race(Box<RaceArgs>),
+    /// List the networks that have names.
+    Networks,
+    /// Show what is read from recordings, and what has to be assumed.
+    Pages(PagesArgs),
+    /// Print the manual page.
+    Man,
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// `velodrome pages`.
+#[derive(Args, Debug)]
+#[command(mut_arg("pages", |pages| pages.required(true)))]
+pub struct PagesArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Print one JSON object a page.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where pages come from.
+#[derive(Args, Debug)]
+pub struct SourceArgs {
+    /// A HAR file (.har, .har.gz), a folder of them, or `corpus:NAME[:COUNT[:SEED]]` (built in).
+    #[arg(value_name = "PAGE")]
+    pub pages: Vec<String>,
+    /// Take the first N pages only.
+    #[arg(long = "pages", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pages_max: Option<u32>,
+}
+
+/// `velodrome race`.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES, mut_arg("pages", |pages| pages.required_unless_present("plan_file")))]
+pub struct RaceArgs {
+    /// Carry out this plan (a plan.toml) instead of one made from flags.
+    #[arg(long = "plan", value_name = "FILE", conflicts_with_all = ["PlanArgs", "SourceArgs", "SettingArgs"])]
+    pub plan_file: Option<PathBuf>,
+    /// The run folder (default: runs/NAME, the name following from the plan).
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with the run that the folder holds.
+    #[arg(long)]
+    pub resume: bool,
+    /// Threads; the results are the same with any number (default: one a core).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Print the summary as JSON, and nothing else.
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but what goes wrong.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Write no report.html.
+    #[arg(long)]
+    pub no_report: bool,
+    #[command(flatten)]
+    pub plan: PlanArgs,
+}
+
+/// Flags from which a plan is made.
+#[derive(Args, Debug)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Transports to race; the others are compared with the first.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "http1,spdy3.1")]
+    pub transports: Vec<client::Transport>,
+    /// A network: a name (see `velodrome networks`), DOWN/UP/RTT/LOSS in kbit/s, kbit/s, ms and % each way, or
+    /// trace:DOWNFILE,UPFILE/RTT/LOSS with Mahimahi traces. May be given several times.
+    #[arg(long = "network", value_name = "NETWORK", default_value = "seed")]
+    pub networks: Vec<String>,
+    /// Loads of each page over each transport on each network (default: 10 if loss makes them differ, else 1).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(lab::plan::RUNS_MAX)))]
+    pub runs: Option<u32>,
+    /// The seed from which all chance derives.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=lab::plan::SEED_MAX))]
+    pub seed: u64,
+    #[command(flatten)]
+    pub settings: SettingArgs,
+}
+
+/// Flags that replace what a network's name brings.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Settings of the networks (their names bring others)")]
+pub struct SettingArgs {
+    /// Bytes of the queue in either direction.
+    #[arg(long, value_name = "BYTES", conflicts_with = "queue_ms")]
+    queue_bytes: Option<u64>,
+    /// The queue in either direction, as the time that its link takes to send it.
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    queue_ms: Option<f64>,
+    /// droptail, codel or fq-codel.
+    #[arg(long, value_name = "NAME")]
+    queue_discipline: Option<Discipline>,
+    /// TCP constants of an era: 2010 or today. The next four flags change single ones.
+    #[arg(long, value_name = "ERA")]
+    stack: Option<Stack>,
+    /// Segments that a sender may have in flight at first.
+    #[arg(long, value_name = "SEGMENTS")]
+    initial_cwnd: Option<u32>,
+    /// The client's receive window at first.
+    #[arg(long, value_name = "BYTES")]
+    initial_rwnd: Option<u32>,
+    /// When a lost SYN is sent again.
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    syn_timeout: Option<f64>,
+    /// cubic or reno.
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<Congestion>,
+    /// none, 1.2, 1.2-resumed, 1.3 or 1.3-resumed.
+    #[arg(long, value_name = "MODE")]
+    tls: Option<Tls>,
+    /// recorded: TLS for hosts recorded with https; everywhere: for all.
+    #[arg(long, value_name = "SCOPE")]
+    tls_scope: Option<TlsScope>,
+    /// The servers' certificate chains.
+    #[arg(long, value_name = "BYTES")]
+    cert_chain: Option<u32>,
+    /// Plain text in a full TLS record.
+    #[arg(long, value_name = "BYTES")]
+    record_size: Option<u32>,
+    /// What the first look-up of a name costs.
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    dns: Option<f64>,
+    /// What servers take to answer: recorded, none, or milliseconds.
+    #[arg(long, value_name = "TIME")]
+    think: Option<Think>,
+    /// What the browser computes: recorded, none, or a factor.
+    #[arg(long, value_name = "FACTOR")]
+    compute: Option<Compute>,
+    /// Where hosts are: equal, recorded, or spread:MS.
+    #[arg(long, value_name = "WHERE")]
+    host_rtt: Option<HostRtt>,
+    /// HTTP/1.1 connections to one host.
+    #[arg(long, value_name = "N")]
+    connections_per_host: Option<u32>,
+}
+
+impl SettingArgs {
+    /// What the flags replace.
+    pub fn overrides(&self) -> Overrides {
+        Overrides {
+            queue_bytes: self.queue_bytes,
+            queue_ms: self.queue_ms,
+            queue_discipline: self.queue_discipline,
+            stack: self.stack,
+            initial_cwnd: self.initial_cwnd,
+            initial_rwnd_bytes: self.initial_rwnd,
+            syn_timeout_ms: self.syn_timeout,
+            congestion: self.congestion,
+            tls: self.tls,
+            tls_scope: self.tls_scope,
+            cert_chain_bytes: self.cert_chain,
+            record_bytes: self.record_size,
+            dns_ms: self.dns,
+            think: self.think,
+            compute: self.compute,
+            host_rtt: self.host_rtt,
+            connections_per_host: self.connections_per_host,
+        }
+    }
+}
+
+fn milliseconds(s: &str) -> Result<f64, String> {
+    let most = lab::setting::MS_MAX;
+    s.parse()
+        .ok()
+        .filter(|ms| (0.0..=most).contains(ms))
+        .ok_or_else(|| format!("not within 0–{most} milliseconds"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_flags_do_not_contradict_each_other() {
+        super::Cli::command().debug_assert();
+    }
+}
