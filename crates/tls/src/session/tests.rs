@@ -520,7 +520,12 @@ fn a_message_under_the_wrong_protection_is_refused() {
         pair.deliver(up, chunk);
     }
     let finished = record(22, &[20, 0, 0, 0]);
-    assert_eq!(pair.server.handle_input(pair.now, finished.into()), Err(Error::UnexpectedRecord(22)));
+    assert_eq!(pair.server.clone().handle_input(pair.now, finished.into()), Err(Error::UnexpectedRecord(22)));
+    // One that begins in the clear and ends protected (RFC 8446 section 5.1).
+    let begun = record(22, &[20]);
+    let ended = record(23, &[&[0, 0, 0, 22][..], &[0; 16]].concat());
+    assert_eq!(pair.server.handle_input(pair.now, begun.into()), Ok(()));
+    assert_eq!(pair.server.handle_input(pair.now, ended.into()), Err(Error::UnexpectedRecord(22)));
 }
 
 #[test]
