@@ -57,6 +57,14 @@ impl Transport {
         }
     }
 
+    /// The version of SPDY, if it is SPDY.
+    pub fn spdy_version(self) -> Option<spdy::Version> {
+        match self {
+            Transport::Http1 => None,
+            Transport::Spdy(version) => Some(version),
+        }
+    }
+
     /// The protocol's name in ALPN and NPN.
     pub fn protocol(self) -> &'static str {
         match self {
@@ -112,10 +120,7 @@ pub struct Config {
 impl Config {
     /// Chrome's constants of around 2012 for `transport`.
     pub fn new(transport: Transport) -> Self {
-        let version = match transport {
-            Transport::Spdy(version) => version,
-            Transport::Http1 => spdy::Version::V3_1,
-        };
+        let version = transport.spdy_version().unwrap_or(spdy::Version::V3_1);
         Self {
             transport,
             connections_per_host: 6,

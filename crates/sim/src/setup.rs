@@ -13,6 +13,9 @@ pub struct Setup {
     pub down: link::PathConfig,
     /// The access link from the client.
     pub up: link::PathConfig,
+    /// The settings of both ends of a SPDY session; of no effect on HTTP/1.1. PINGs that keep a session alive are not
+    /// supported here.
+    pub spdy: spdy::Config,
     /// What hosts add to the access link's round trip.
     pub host_rtt: HostRtt,
     /// The client's TCP.
@@ -36,11 +39,13 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// `transport` over a perfect network, in the clear, with TCP of today, recorded thinking times and computation.
+    /// `transport` over a perfect network, in the clear, with TCP of today, Chrome's SPDY of 2013, recorded thinking times and computation.
     /// A base to change fields of.
     pub fn new(transport: Transport) -> Self {
+        let version = transport.spdy_version().unwrap_or(spdy::Version::V3_1);
         Self {
             transport,
+            spdy: spdy::Config { keep_alive: None, ..spdy::Config::chrome_2013(version) },
             down: link::PathConfig::default(),
             up: link::PathConfig::default(),
             host_rtt: HostRtt::Equal,

@@ -33,6 +33,7 @@ impl link::Packet for Packet {
 struct Host<'p> {
     server: origin::Server<'p>,
     tls: bool,
+    authority: bytes::Bytes,
     /// One way between the access link and the server.
     distance: Duration,
     to_server: VecDeque<(Instant, Packet)>,
@@ -55,6 +56,8 @@ pub(crate) struct World<'p> {
     up: Path<Packet>,
     up_alarm: Alarm,
     body_bytes: Vec<u64>,
+    /// The first thing that went wrong between the engines.
+    fault: Option<String>,
 }
 
 impl<'p> World<'p> {
@@ -66,15 +69,17 @@ impl<'p> World<'p> {
         let names = page.hosts.iter().map(|h| client::Host { name: h.name.clone(), tls: secured(h) });
         let config = client::Config {
             connections_per_host: setup.connections_per_host,
+            spdy: setup.spdy.clone(),
             ..client::Config::new(setup.transport)
         };
         let protocol = match setup.transport {
             Transport::Http1 => origin::Protocol::Http1,
-            Transport::Spdy(version) => origin::Protocol::Spdy(spdy::Config::new(version)),
+            Transport::Spdy(_) => origin::Protocol::Spdy(setup.spdy.clone()),
         };
         let hosts = (0..).zip(&page.hosts).zip(setup.host_rtt.extra(page)).map(|((id, host), extra)| Host {
             server: origin::Server::new(page, id, setup.think),
             tls: secured(host),
+            authority: host.authority().into(),
             distance: extra / 2,
             to_server: VecDeque::new(),
             to_link: VecDeque::new(),
@@ -95,6 +100,7 @@ impl<'p> World<'p> {
             up: Path::new(&setup.up, rng.substream("link.up")),
             up_alarm: Alarm::default(),
             body_bytes: vec![0; page.resources.len()],
+            fault: None,
         }
     }
 
@@ -200,12 +206,12 @@ impl<'p> World<'p> {
 
     fn fetch(&mut self, id: ResourceId) {
         let resource = &self.page.resources[id as usize];
-        let host = self.page.host(resource);
-        let scheme: &'static str = if self.hosts[resource.host as usize].tls { "https" } else { "http" };
+        let host = &self.hosts[resource.host as usize];
+        let scheme = if host.tls { "https" } else { "http" };
         let head = RequestHead {
             method: resource.method.clone(),
             scheme: scheme.into(),
-            authority: host.authority().into(),
+            authority: host.authority.clone(),
             path: resource.path.clone(),
             fields: resource.request.clone(),
         };
@@ -305,18 +311,17 @@ impl<'p> World<'p> {
 
     /// Takes what has arrived in order and hands it up.
     fn receive(&mut self, id: u32, side: Side) {
-        let (end, peer) = self.connections[id as usize].ends(side);
+        let end = self.connections[id as usize].end(side);
         let mut left = end.tcp.readable();
         if left > 0 {
             end.tcp.read(self.now, left);
         }
-        let mut arrived = base::ChunkQueue::new();
-        while let Some(chunk) = peer.content.pop(left) {
+        while left > 0 {
+            let (end, peer) = self.connections[id as usize].ends(side);
+            let secured = end.tls.is_some();
+            let chunk = peer.content.pop(left).expect("TCP delivers what was written and no more");
             left -= chunk.len();
-            arrived.push(chunk);
-        }
-        while let Some(chunk) = arrived.pop(u64::MAX) {
-            if self.connections[id as usize].end(side).tls.is_some() {
+            if secured {
                 self.decrypt(id, side, chunk);
             } else {
                 self.hand_up(id, side, chunk);
@@ -369,7 +374,11 @@ impl<'p> World<'p> {
                 let entry = &mut self.connections[id as usize];
                 let server = &mut self.hosts[entry.host as usize].server;
                 if let Err(error) = server.handle_input(self.now, entry.at_server, chunk) {
-                    unreachable!("our own client misspoke: {error}");
+                    // A recorded request that no engine should have let out. The load must say so, and go on.
+                    let host = &self.page.hosts[entry.host as usize].name;
+                    self.fault.get_or_insert_with(|| format!("{host} refused what the client sent: {error}"));
+                    entry.server.over = true;
+                    entry.server.tcp.abort();
                 }
             }
         }
@@ -501,6 +510,9 @@ impl<'p> World<'p> {
     }
 
     fn outcome(&self, requests: &[Request]) -> Outcome {
+        if let Some(fault) = &self.fault {
+            return Outcome::Incomplete(fault.clone());
+        }
         let failed = (0..).zip(requests).find_map(|(id, request)| match &request.record.progress {
             browser::Progress::Failed(why) => Some((id, why)),
             _ => None,

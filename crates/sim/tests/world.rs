@@ -246,3 +246,15 @@ fn a_network_that_loses_everything_ends_in_a_named_failure() {
     let Outcome::Incomplete(why) = &load.outcome else { panic!("it cannot be complete") };
     assert!(why.starts_with("http://host0.example/0: not connected"), "{why}");
 }
+
+#[test]
+fn strange_recorded_requests_never_stop_the_world() {
+    let mut page = page(1_000, &[(0, 10), (0, 20), (1, 30)]);
+    page.resources[1].path = "/a|b^`{}\"\u{e9}".into();
+    page.resources[2].method = "G@T".into();
+    page.validate().expect("the page is valid all the same");
+    for transport in Transport::ALL {
+        let load = sim::load(&page, &fast(transport), 1);
+        assert!(load.plt().is_some(), "{transport}: {:?}", load.outcome);
+    }
+}
