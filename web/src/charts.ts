@@ -48,8 +48,18 @@ function axisLabel(metric: Metric): string {
 
 const FONT = { fontSize: "12.5px", fontFamily: "inherit", background: "none", color: "var(--ink)", overflow: "visible" };
 
-const RULES = { ticks: 8, stroke: "var(--rule)", strokeOpacity: 1 };
-const GRID = [Plot.gridX(RULES), Plot.gridY(RULES)];
+/** Grid lines where the axes have their ticks. */
+function grid(x: number | number[], y: number | number[]) {
+  const rule = { stroke: "var(--rule)", strokeOpacity: 1 };
+  return [Plot.gridX({ ...rule, ticks: x }), Plot.gridY({ ...rule, ticks: y })];
+}
+
+/** Where an axis has ticks: as the library sees fit, but 1, 2, 5, 10, … if it is logarithmic. */
+function axisTicks(state: State, [from, to]: [number, number]): number | number[] {
+  if (!state.log) return 8;
+  const decades = Array.from({ length: Math.ceil(Math.log10(to / from)) + 2 }, (_, i) => 10 ** (Math.floor(Math.log10(from)) + i));
+  return decades.flatMap((d) => [d, 2 * d, 5 * d]).filter((t) => t >= from && t <= to);
+}
 
 /** The medians of `metric` over one transport, one a page. */
 export function medians(overview: Overview, state: State, transport: number): (number | null)[] {
@@ -101,7 +111,8 @@ export function scatter(overview: Overview, state: State, among: Set<number>, op
   const better = metric.unit === "time" ? "faster" : "less";
   const size = 600;
   const color = (p: Point) => (p.y < p.x ? `var(--t${state.y})` : p.y > p.x ? `var(--t${state.x})` : "var(--muted)");
-  const axis = { type: state.log ? "log" : "linear", domain, ticks: 8, ...(state.log && { tickFormat: "~g", ticks: 6 }) } as const;
+  const ticks = axisTicks(state, domain);
+  const axis = { type: state.log ? "log" : "linear", domain, ticks, ...(state.log && { tickFormat: "~g" }) } as const;
   const half = (text: string, x: number, y: number, transport: number, anchor: "start" | "end") =>
     Plot.text([text], { x: between(x), y: between(y), textAnchor: anchor, fill: `var(--t${transport}-ink)`, fontWeight: 600, fontSize: 14 });
   const plot = Plot.plot({
@@ -117,7 +128,7 @@ export function scatter(overview: Overview, state: State, among: Set<number>, op
     x: { ...axis, label: `${nx}: ${axisLabel(metric)}`, labelAnchor: "center", labelArrow: "none" },
     y: { ...axis, label: `${ny}: ${axisLabel(metric)}`, labelAnchor: "center", labelArrow: "none" },
     marks: [
-      GRID,
+      grid(ticks, ticks),
       half(`${nx} ${better} ↖`, 0.03, 0.965, state.x, "start"),
       half(`↘ ${ny} ${better}`, 0.97, 0.035, state.y, "end"),
       Plot.link([0], { x1: lo, y1: lo, x2: hi, y2: hi, stroke: "var(--identity)", strokeWidth: 1.75, className: "identity" }),
@@ -187,6 +198,7 @@ export function distribution(overview: Overview, state: State): Child[] {
   const ends = shown.flatMap((l) => [l.values[0]!, l.values.at(-1)!]);
   const domain = extent(overview, state, Math.min(...ends), Math.max(...ends));
   const start = domain[0];
+  const ticks = axisTicks(state, domain);
   const steps = (values: number[]): [number, number][] => [[start, 0], ...values.map((v, i): [number, number] => [v, (100 * (i + 1)) / values.length])];
   const height = 600;
   const plot = Plot.plot({
@@ -199,10 +211,10 @@ export function distribution(overview: Overview, state: State): Child[] {
     style: FONT,
     className: "plot",
     ariaLabel: `Cumulative distribution of ${metric.label} over ${unit}s, one line a transport`,
-    x: { type: state.log ? "log" : "linear", domain, ticks: 8, label: axisLabel(metric), labelAnchor: "center", labelArrow: "none", ...(state.log && { tickFormat: "~g", ticks: 6 }) },
+    x: { type: state.log ? "log" : "linear", domain, ticks, label: axisLabel(metric), labelAnchor: "center", labelArrow: "none", ...(state.log && { tickFormat: "~g" }) },
     y: { domain: [0, 100], ticks: 10, label: `${unit}s at or below (%)`, labelAnchor: "center", labelArrow: "none" },
     marks: [
-      GRID,
+      grid(ticks, 10),
       Plot.ruleY([50], { stroke: "var(--muted)", strokeDasharray: "3 4" }),
       shown.map((l) => Plot.line(steps(l.values), { curve: "step-after", stroke: `var(--t${l.transport})`, strokeWidth: 2.25, strokeDasharray: dash(l.transport) })),
     ],

@@ -39,7 +39,7 @@ export function percent(p: number | null | undefined, digits = 1): string {
 
 /** A percentage with its sign. */
 export function signed(p: number | null | undefined, digits = 1): string {
-  return p == null ? "–" : (p > 0 ? "+" : "") + percent(p, digits);
+  return p == null ? "–" : (Number(p.toFixed(digits)) > 0 ? "+" : "") + percent(p, digits);
 }
 
 /** `n page`, `n pages`. */

@@ -6,6 +6,9 @@ import { bytes, count, mean, percent, plural, protocol, signed, time } from "./f
 import { PHASES } from "./phases.ts";
 import { toAddress, type State } from "./state.ts";
 
+/** Assumptions are ordered by how often they were made; the rest is a click away. */
+const ASSUMPTIONS_SHOWN = 8;
+
 /** The comparison that the headline speaks of: the one chosen if there is one, else the first. */
 function spokenOf(overview: Overview, state: State): Comparison | undefined {
   const { comparisons } = overview.summary.networks[state.network]!;
@@ -210,7 +213,13 @@ function conditions(overview: Overview, network: NetworkSummary): HTMLElement {
 
 export function assumptions(list: Assumption[]): Child {
   if (list.length === 0) return null;
-  return [h("h3", {}, "Assumed where a recording is silent"), h("ul", {}, list.map((a) => h("li", {}, a.detail, h("span", { class: "muted" }, ` (${count(a.count)}×)`))))];
+  const item = (a: Assumption) => h("li", {}, a.detail, h("span", { class: "muted" }, ` (${count(a.count)}×)`));
+  const [first, rest] = [list.slice(0, ASSUMPTIONS_SHOWN), list.slice(ASSUMPTIONS_SHOWN)];
+  return [
+    h("h3", {}, "Assumed where a recording is silent"),
+    h("ul", {}, first.map(item)),
+    rest.length > 0 && folded(`${rest.length} more`, h("ul", {}, rest.map(item))),
+  ];
 }
 
 function folded(title: string, ...content: Child[]): HTMLElement {
@@ -237,5 +246,5 @@ export function extremes(overview: Overview, state: State): Child {
         })),
       ),
     );
-  return [list(`Gained most with ${protocol(c.other)}`, c.gains), list("Lost most", c.losses)];
+  return [list(`Gained most page load time with ${protocol(c.other)}`, c.gains), list("Lost most", c.losses)];
 }

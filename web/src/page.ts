@@ -151,7 +151,7 @@ export function pageView(overview: Overview, state: State, detail: PageDetail): 
     "main",
     { class: "page" },
     h("h1", {}, pages.title[page] || pages.id[page]!),
-    h("p", { class: "muted" }, h("code", { class: "url" }, pages.url[page]!), ` · ${plural(pages.requests[page]!, "request")} · ${plural(pages.hosts[page]!, "host")} · ${bytes(pages.bytes[page])} · from ${pages.source[page]!}`),
+    h("p", { class: "muted" }, pages.url[page] !== pages.title[page] && [h("code", { class: "url" }, pages.url[page]!), " · "], `${plural(pages.requests[page]!, "request")} · ${plural(pages.hosts[page]!, "host")} · ${bytes(pages.bytes[page])} · from ${pages.source[page]!}`),
     here.length === 0 ? h("p", { class: "warn" }, "Nothing was loaded on this network.") : figures(overview, state, here),
     chosen.length > 0 && h("div", { class: "bar legendbar" }, buttons, reset, h("span", { class: "muted" }, "Drag across to zoom, double-click to see all; click a request to keep its figures.")),
     chosen.length > 0 && legend(),
@@ -248,7 +248,7 @@ function legend(): HTMLElement {
   const phases = Object.entries(PHASES).map(([name, text]) => phase(name, name === "compute" ? "until used" : text));
   const kinds = Object.entries(KINDS).map(([kind, mark]) => h("span", {}, h("i", { class: "swatch", style: `background:${kindColor(kind)}` }), mark === "…" ? "other" : mark));
   const hatch = h("span", {}, h("i", { class: "swatch hatched" }), "handshake");
-  return h("div", { class: "legend" }, h("b", {}, "Waterfall"), phases, h("b", {}, "Connections"), hatch, kinds, h("span", { class: "muted" }, "pale: waiting, full: receiving"));
+  return h("div", { class: "legend" }, h("b", {}, "Waterfall"), phases, h("span", {}, h("em", { class: "muted" }, "after"), " onload does not wait for it"), h("b", {}, "Connections"), hatch, kinds, h("span", { class: "muted" }, "pale: waiting, full: receiving"));
 }
 
 /** A request's figures over every transport shown. */

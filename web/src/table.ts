@@ -26,7 +26,7 @@ export interface PageTable {
 export function pageTable(overview: Overview, filtered: (pages: number[]) => void): PageTable {
   const { pages, summary } = overview;
   let state: State;
-  let [sortBy, descending] = ["page", false];
+  let [sortBy, descending] = summary.transports.length > 1 ? ["speedup", true] : ["page", false];
   let order = pages.id.map((_, i) => i);
   const haystack = pages.id.map((id, i) => `${id} ${pages.title[i]} ${pages.url[i]}`.toLowerCase());
   const box = h("input", {

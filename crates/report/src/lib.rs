@@ -4,11 +4,11 @@
 //! more; [`Report::render`] packs that beside the front end, which `web/` builds and which is compiled in. The same
 //! folder gives the same bytes.
 //!
-//! * [`data`]: what is taken. Figures over a whole run come from the run's own summary; here are only the medians of
+//! * `data`: what is taken. Figures over a whole run come from the run's own summary; here are only the medians of
 //!   single pages, so that the pictures can be drawn. Of several loads of one page, on one network, over one
 //!   transport, the page shows the request times of one: the load nearest to their median PLT.
-//! * [`columns`]: requests and connections as columns, because a column of like numbers packs far better than rows.
-//! * [`html`]: the page around it. The data are deflated and in Base64, one block for the overview and one a recorded
+//! * `columns`: requests and connections as columns, because a column of like numbers packs far better than rows.
+//! * `html`: the page around it. The data are deflated and in Base64, one block for the overview and one a recorded
 //!   page, so that opening the report unpacks only what is looked at, and no text from a recording is ever HTML.
 
 mod columns;
