@@ -250,7 +250,8 @@ impl Endpoint {
         self.short |= self.writable() < self.wake_at();
     }
 
-    /// Takes `n` bytes from the in-order bytes. `now` lets the receive window follow the reader.
+    /// Takes `n` bytes from the in-order bytes; `now` lets the receive window follow the reader. That may open the
+    /// window or release an acknowledgement: poll for it.
     ///
     /// # Panics
     /// If `n` exceeds [`readable`](Self::readable).

@@ -147,7 +147,8 @@ impl Receiver {
             self.measured = timestamps.echo;
             self.window.on_rtt(rtt);
         }
-        self.quick.get_or_insert_with(|| quick_acks(self.edge - self.nxt, self.mss, self.quick_max));
+        self.quick
+            .get_or_insert_with(|| quick_acks(self.edge.saturating_sub(self.nxt), self.mss, self.quick_max));
         if segment.seq > self.nxt {
             self.keep(segment.seq..end);
             self.ack_at_once();
@@ -209,7 +210,8 @@ impl Receiver {
         self.islands.insert(0, range);
     }
 
-    /// The application took `n` bytes.
+    /// The application took `n` bytes. Linux (`tcp_cleanup_rbuf`) acknowledges then if the end of a message has been
+    /// read and nobody is about to answer it, or if the window has opened to twice what the sender knows of.
     ///
     /// # Panics
     /// If it took more than there are.
@@ -217,8 +219,6 @@ impl Receiver {
         assert!(n <= self.readable(), "read({n}) of {} readable bytes", self.readable());
         self.read += n;
         self.window.on_read(now, self.read);
-        // Linux, `tcp_cleanup_rbuf`: the end of a message has been read, and nobody is about to answer it; or the
-        // window has opened to twice what the sender knows of.
         let message_read =
             self.message_end && !self.interactive && self.readable() == 0 && self.nxt > self.acked;
         let (known, could) = (self.edge.saturating_sub(self.nxt), self.window());
@@ -287,9 +287,10 @@ impl Receiver {
         self.sack && (self.duplicate.is_some() || !self.islands.is_empty())
     }
 
-    /// The peer sent its SYN, or a segment from before the connection was up, again.
-    pub fn ack_soon(&mut self) {
+    /// The peer sent its SYN/ACK again: it has not heard the end of the handshake.
+    pub fn on_syn(&mut self, segment: &Segment) {
         self.ack_now = true;
+        self.echo = segment.timestamps.map_or(self.echo, |timestamps| timestamps.value);
     }
 }
 

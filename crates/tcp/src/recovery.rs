@@ -27,7 +27,7 @@ pub(crate) struct Recovery {
     pub phase: Phase,
     /// SND.NXT when the phase began: when this is acknowledged, the phase is over.
     end: u64,
-    /// The first retransmission goes out whatever cwnd says (RFC 6675 §5 step 4.3).
+    /// The first retransmission goes out whatever cwnd says (RFC 6675 §5 step 4.3, RFC 6937 §3).
     pub force: bool,
     prr: Prr,
     /// RACK's reference: the last sent of all that was delivered, where it ends, how long it took (RFC 8985 §6.2).
@@ -213,8 +213,7 @@ impl Sender {
             let bound = prr.delivered.saturating_sub(prr.out).max(delivered) + u32::from(safe);
             bound.min(self.ssthresh - in_flight)
         };
-        // §3: the first retransmission always goes out.
-        self.cwnd = in_flight + send.max(u32::from(prr.out == 0));
+        self.cwnd = in_flight + send;
     }
 
     fn leave_recovery(&mut self) {

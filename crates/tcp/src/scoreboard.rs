@@ -86,8 +86,10 @@ pub(crate) struct Scoreboard {
     first_lost: u64,
     /// The three highest SACKed sequence numbers: a segment below all of them has `DupThresh` above it.
     highest_sacked: [u64; 3],
-    /// Below this sequence number `lose_by_sacks` has judged already.
+    /// Segments before this one (by name) have been judged: each arrived, is lost, or stands in `again`.
     judged: u64,
+    /// What was sent again, by name and in the order of time: RACK may find it lost once more.
+    again: VecDeque<(u64, Instant)>,
     /// The blocks of the last SACK: what they cover need not be visited again.
     seen: SackBlocks,
 }
@@ -153,6 +155,9 @@ impl Scoreboard {
                 delivery.acked_sent = Some(first.at);
             }
         }
+        while self.again.front().is_some_and(|(name, _)| *name < self.taken) {
+            self.again.pop_front();
+        }
     }
 
     /// Everything in `blocks` has arrived. A block at or below `ack` is a D-SACK (RFC 2883) and tells nothing here.
@@ -199,54 +204,67 @@ impl Scoreboard {
     /// RFC 6675 §4, `IsLost`: three segments above it arrived. The link never reorders, so it could be said of one;
     /// the real sender cannot know that. Gives the number newly lost. A lost retransmission goes unnoticed.
     pub fn lose_by_sacks(&mut self) -> u32 {
-        let (before, below) = (self.lost, self.highest_sacked[0]);
-        if below <= self.judged {
-            return 0;
-        }
-        let first = self.sent.partition_point(|sent| sent.seq < self.judged);
-        self.judged = below;
-        for i in first..self.sent.len() {
-            let sent = &self.sent[i];
-            if sent.seq >= below {
-                break;
-            }
+        let before = self.lost;
+        while let Some(sent) = self.first_unjudged().filter(|sent| sent.seq < self.highest_sacked[0]) {
             if !sent.sacked && !sent.lost {
-                self.lose(i);
+                self.lose((self.judged - self.taken) as usize);
             }
+            self.judged += 1;
         }
         self.lost - before
     }
 
-    /// RFC 8985 §6.2 step 5: lost is what was sent before the newest delivered, `reorder` and one round trip ago.
-    /// Gives the number newly lost and, for those that have time left, the moment at which to look again.
+    fn first_unjudged(&mut self) -> Option<Sent> {
+        self.judged = self.judged.max(self.taken);
+        self.sent.get((self.judged - self.taken) as usize).copied()
+    }
+
+    /// RFC 8985 §6.2 step 5: lost is what was sent before `newest` was, and `grace` ago. Gives the number newly lost
+    /// and, if something was sent before but may still come, the moment at which to look again.
+    ///
+    /// What was sent once is in order of time because it is in order; what was sent again is kept in that order apart. So
+    /// each transmission is judged once, and the cost is that of what is lost, not of the window.
     pub fn lose_by_time(
         &mut self,
         now: Instant,
         newest: (Instant, u64),
         grace: Duration,
     ) -> (u32, Option<Instant>) {
-        let mut count = 0;
-        let mut again: Option<Instant> = None;
-        for i in 0..self.sent.len() {
-            let sent = &self.sent[i];
-            if sent.sacked || (sent.lost && !sent.resent) {
-                continue;
-            }
-            if (sent.at, sent.end()) >= newest {
-                if !sent.ambiguous {
-                    break; // All behind it were first sent later still.
+        let (mut count, mut look_again) = (0, None);
+        while let Some(sent) = self.first_unjudged() {
+            if !sent.sacked && !sent.lost && !sent.ambiguous {
+                if (sent.at, sent.end()) >= newest {
+                    break;
                 }
-                continue;
+                if sent.at + grace > now {
+                    look_again = Some(sent.at + grace);
+                    break;
+                }
+                self.lose((self.judged - self.taken) as usize);
+                count += 1;
             }
-            let deadline = sent.at + grace;
-            if deadline <= now {
+            self.judged += 1;
+        }
+        while let Some(&(name, at)) = self.again.front() {
+            let i = name.checked_sub(self.taken).map(|i| i as usize);
+            // A later transmission of the same segment stands further behind.
+            let open = |sent: &Sent| !sent.sacked && sent.at == at && (sent.resent || !sent.lost);
+            if let Some(i) = i
+                && let Some(sent) = self.sent.get(i).filter(|sent| open(sent))
+            {
+                if (at, sent.end()) >= newest {
+                    break;
+                }
+                if at + grace > now {
+                    look_again = Some(look_again.map_or(at + grace, |other: Instant| other.min(at + grace)));
+                    break;
+                }
                 self.lose(i);
                 count += 1;
-            } else {
-                again = Some(again.map_or(deadline, |other| other.min(deadline)));
             }
+            self.again.pop_front();
         }
-        (count, again)
+        (count, look_again)
     }
 
     /// NewReno (RFC 6582 §3.2): the first segment is lost. Gives the number newly lost.
@@ -297,6 +315,7 @@ impl Scoreboard {
             if sent.lost && !sent.resent {
                 (sent.resent, sent.ambiguous, sent.at) = (true, true, now);
                 self.resent += 1;
+                self.again.push_back((self.first_lost - 1, now));
                 return Some(*sent);
             }
         }
@@ -311,7 +330,9 @@ impl Scoreboard {
     pub fn resend_last(&mut self, now: Instant) -> Option<Sent> {
         let last = self.sent.back_mut()?;
         (last.ambiguous, last.at) = (true, now);
-        Some(*last)
+        let last = *last;
+        self.again.push_back((self.taken + self.sent.len() as u64 - 1, now));
+        Some(last)
     }
 
     /// Without SACK, a duplicate acknowledgement says that *some* segment arrived; it is counted as if it were the

@@ -287,7 +287,6 @@ impl Sender {
         }
         if advanced {
             self.una = ack;
-            self.recovery.take_probe();
             self.board.acknowledge(ack, &mut delivery);
         }
         self.measure(now, echo, &delivery);
@@ -330,7 +329,8 @@ impl Sender {
     pub(crate) fn grow(&mut self, now: Instant, segments: u32) {
         // RFC 7661 §4.1's reason with Linux's rule: a window that was not used says nothing about the path.
         let slow_start = self.cwnd < self.ssthresh;
-        if !self.cwnd_limited && !(slow_start && self.cwnd < 2 * self.out_max) {
+        let used = self.cwnd_limited || (slow_start && self.cwnd < 2 * self.out_max);
+        if !used {
             return;
         }
         let per_ack = self.config.cwnd_growth == CwndGrowth::PerAck;

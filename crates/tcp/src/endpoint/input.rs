@@ -109,7 +109,7 @@ impl Endpoint {
             return self.fail(Error::Reset);
         }
         if segment.flags.syn {
-            return open.receiver.ack_soon(); // The last segment of the handshake was lost.
+            return open.receiver.on_syn(segment);
         }
         let echo = if open.sender.agreed.timestamps { echo(now, segment) } else { None };
         if segment.flags.ack {
