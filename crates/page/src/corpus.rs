@@ -13,7 +13,7 @@
 //! kinds follows its figures for January 2012 (stevesouders.com, "HTTP Archive: 2011 recap": images 59 %, scripts
 //! 20 %, Flash 8 %, HTML 4 %, style sheets 4 %). Request heads of 200 B to 2 kB, typically 700–800 B with cookies:
 //! the SPDY whitepaper. Counts by kind and the 15 hosts are from memory of the HTTP Archive's charts; a crawl of 2010
-//! (Google, "Web metrics") found 7–8 hosts a page, one of the largest sites of 2012 thirty.
+//! (Google, "Web metrics: Size and number of resources") found 7–8 hosts a page.
 //!
 //! # `today`
 //! Means: 73 requests, 2.5 MB, 17 hosts, all over TLS. The median desktop page of the Web Almanac 2024 ("Page

@@ -1,4 +1,83 @@
 //! HAR 1.2 in and out.
+//!
+//! Specification: "HTTP Archive (HAR) format", <https://w3c.github.io/web-performance/specs/HAR/Overview.html>; 1.1 is
+//! read as well. Recorders differ from it and from one another: WebInspector (Safari and Chrome of 2012 until Chrome's
+//! export of today), chrome-har and Browsertime, Firefox, WebPageTest. A field may be missing, null, −1, a string. What
+//! a recording does not say is assumed, and every assumption is counted in [`Page::assumptions`]. What cannot be true
+//! is an [`Error`] that names entry and field: a time below zero that is not −1, a size above 2³¹ − 1, initiators
+//! that name one another in a circle.
+//!
+//! A HAR that [`write()`] wrote is read back exactly; nothing of what follows applies to it.
+//!
+//! # What belongs to a page
+//! An entry belongs to the page that its `pageref` names; else to the page that was the last to start before it. Left
+//! out are other schemes (`data:`, `about:`, `blob:`, `ws:`), requests without a response, and what was asked for
+//! before the page's document, which the page before did. The root is the first request for a document, or for what
+//! redirects to one.
+//!
+//! # A cold load
+//! Every page is taken as a first visit. Conditional fields are removed, a 304 becomes a 200. Pseudo-fields, `Host`, a
+//! request's `Content-Length` and all that a connection owns (RFC 9110 §7.6.1) are removed; the engines write them.
+//! A body's size is `Content-Length` wherever that fits what was seen, as `bodySize` counts heads, records or decoded
+//! bytes in some recorders and is 0 or −1 for what a cache answered; else `bodySize`; else the size of the same URL
+//! elsewhere in the file; else `_transferSize` less the head; else `content.size` less `content.compression`; else
+//! `content.size`, which is too large if a content coding is recorded.
+//!
+//! # When a request was asked for
+//! Not when it was sent: in between it queues for connections, which is what another transport changes. chrome-har's
+//! `_queued` is taken off its start. WebInspector stamps the end of the queue, but writes entries in the order of
+//! asking: each was asked for no later than any after it. WebPageTest's `_created` says it; older ones stamp the
+//! sending, from which the look-up and the handshake that led up to it are taken off.
+//!
+//! # Dependencies
+//! For each resource the first rule that finds something. One assumption says how many each rule decided.
+//!
+//! 1. *Redirection*: an earlier response redirected (`Location`, else `redirectURL`) to this URL.
+//! 2. *Recorded initiator* (`_initiator`, in its three forms, or the innermost frame of `_initiator_detail` that has a
+//!    URL): the latest document, style sheet or script of that URL that was asked for before. Is it a document, the
+//!    cause is its parser; else its completion. A place of line 1, column 0 says that a script made the element.
+//! 3. *`Referer`* of a style sheet, script or frame: its completion, or the frame's parser. Of the page itself it says
+//!    nothing, as scripts' requests have it too; a bare origin stands for the latest document from there.
+//! 4. *Type and timing*, in the page's document. Style sheets and scripts: the parser, if asked for within 100 ms of
+//!    the document's end and the parser's start, as the preload scanner finds what markup names by then; else the
+//!    last style sheet or script that was usable before. Images, frames, media: the parser until `DOMContentLoaded`
+//!    (without one: until 100 ms after all that the parser waits for); then the last script or style sheet. Fonts: the
+//!    last style sheet. Data: the last script.
+//!
+//! A parser does not ask after its end. What an initiator says it did (rule 2, over 50 ms late) was inserted by a
+//! script or loaded lazily: the cause is the last script or style sheet that was usable before. What was asked for
+//! after `onload`, by something that was usable before it, is caused by `onload`.
+//!
+//! A script is taken to block the parser, unless the recorded markup says `async` or `defer`; unless Chrome says that
+//! it blocks nothing (`_renderBlocking`) or asked for it at priority Low or less, which it does for those two alone,
+//! and which are then both taken as `async`; or unless a script inserted it.
+//!
+//! *Place in the document*: found in the body if that was recorded whole; else the initiator's line over the highest
+//! line that a child names; else the children are spread evenly, in the order of asking. Never beyond what had
+//! arrived when the child was asked for.
+//!
+//! # Computation
+//! A script is *ready* when it is there and, if it blocks the parser, when the scripts before it and the style sheets
+//! on their way are there too. One thread runs all scripts in the order in which they are ready. From then until
+//! the first thing that it asks for, a script computes, if that is within 50 ms or 1 µs a decoded byte: the network
+//! does not explain the gap. A later request waited for something else, such as a timer: it keeps its distance from
+//! the script as the delay of its [`Cause::Completion`](crate::Cause). A script that asks for nothing, or late,
+//! computes 50 ns a decoded byte (150 before 2014); style sheets 20 (50), frames 100 (200): guesses at a desktop.
+//! The main document's parsing is the parser's late start, plus what was left at `DOMContentLoaded` after the last
+//! style sheet or script before it. [`Page::tail`] is what was left at `onload` after the last resource that it
+//! waited for. If the recorder does not tell the queue and the connection was busy until just before, the delay is
+//! unknown and taken as none.
+//!
+//! *Think time* is the time to first byte less a round trip: the smallest connect time of the host in the file (less
+//! TLS). Connect times below 5 ms are doubted unless the look-up or TLS was measured with them: they are what was left
+//! of a handshake that began earlier. Without one, the smaller of the host's low time to first byte and the other
+//! hosts' median.
+//!
+//! # What is crude
+//! Only one parent: a request that waited for two things keeps the later one's time as a delay. With no initiators,
+//! *which* script asked is a guess, *when* it was asked for is not. Run times end at the first request, so that they
+//! are lower bounds; timers and event handlers are delays that do not shrink on a faster machine. Bandwidth that
+//! responses shared in the recording counts as think time where it delays first bytes.
 
 mod cause;
 mod clock;
@@ -10,6 +89,7 @@ mod notes;
 mod offset;
 mod record;
 mod size;
+mod times;
 mod url;
 mod write;
 

@@ -13,7 +13,7 @@ use crate::har::notes::Notes;
 use crate::har::offset::{self, Place};
 use crate::har::record::{Entry, Log, Number, PageRecord, Program};
 use crate::har::url::Url;
-use crate::har::{ENTRIES_MAX, clock, shortened, write};
+use crate::har::{ENTRIES_MAX, clock, shortened, times, write};
 use crate::model::{Cause, Host, Kind, Page, Recorded, Resource, ResourceId, Source};
 
 /// A page's record and its entries, as yet unchecked.
@@ -90,7 +90,7 @@ fn program(program: Option<&Program>) -> String {
 fn groups(pages: Vec<PageRecord>, entries: Vec<Entry>, file: &str) -> Result<Vec<Group>, Error> {
     let mut groups = Vec::with_capacity(pages.len().max(1));
     for (i, record) in pages.into_iter().enumerate() {
-        let start = entry::moment(&record.started_date_time, "startedDateTime")
+        let start = times::moment(&record.started_date_time, "startedDateTime")
             .map_err(|(field, fault)| Error::of_field(file, format!("log.pages[{i}].{field}"), fault))?;
         groups.push(Group { record, start, entries: Vec::new() });
     }
@@ -126,7 +126,7 @@ struct Flavour {
 }
 
 fn sort(loads: &mut [Load]) {
-    loads.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.index.cmp(&b.index)));
+    loads.sort_by(|a, b| a.times.start.total_cmp(&b.times.start).then(a.index.cmp(&b.index)));
 }
 
 /// WebInspector writes entries in the order in which they were asked for, and stamps each with the moment at which the
@@ -142,22 +142,22 @@ fn by_file_order(loads: &mut [Load], notes: &mut Notes) {
     let mut least = f64::INFINITY;
     for i in order {
         let load = &mut loads[i];
-        least = least.min(load.start);
-        let early = load.start - least;
+        least = least.min(load.times.start);
+        let early = load.times.start - least;
         if early > WRONG_MS {
             notes.add(
                 "start-moved",
                 "startedDateTime more than 10 s later than that of the entry after it; moved there",
             );
-            load.first_byte -= early;
-            load.end -= early;
+            load.times.first_byte -= early;
+            load.times.end -= early;
         } else if early > 0.0 {
             notes.add(
                 "start-order",
                 "asked for no later than the entry after it: WebInspector stamps the end of a queue",
             );
         }
-        load.start = least;
+        load.times.start = least;
     }
     sort(loads);
 }
@@ -174,7 +174,7 @@ fn draft(group: Group, flavour: Flavour, file: &str) -> Result<Option<Draft>, Er
         }
         match entry::check(index, entry, last_start, flavour.webpagetest, &mut notes) {
             Ok(load) => {
-                last_start = load.start;
+                last_start = load.times.start;
                 loads.push(load);
             }
             Err(Skip::Scheme) => {
@@ -205,7 +205,7 @@ fn draft(group: Group, flavour: Flavour, file: &str) -> Result<Option<Draft>, Er
     }
     drop_before_navigation(&mut loads, &mut notes);
     let Some(first) = loads.first() else { return Ok(None) };
-    let zero = group.start.filter(|s| (first.start - s).abs() < 60_000.0).unwrap_or(first.start);
+    let zero = group.start.filter(|s| (first.times.start - s).abs() < 60_000.0).unwrap_or(first.times.start);
     Ok(Some(Draft { record: group.record, zero, loads, notes }))
 }
 
@@ -268,13 +268,13 @@ impl WholeFile {
             if load.status == 200
                 && let Some(size) = load.sizes.transferred()
             {
-                transferred.entry(load.url.clone()).or_insert((size, load.wait));
+                transferred.entry(load.url.clone()).or_insert((size, load.times.wait));
             }
-            if let Some(connect) = load.connect {
+            if let Some(connect) = load.times.connect {
                 connects.entry(origin(&load.url)).or_default().push(connect);
             }
             // Below a millisecond nothing was waited for: pushed, prefetched, or a service worker's.
-            if let Some(wait) = load.wait.filter(|w| *w >= 1.0) {
+            if let Some(wait) = load.times.wait.filter(|w| *w >= 1.0) {
                 waits.entry(origin(&load.url)).or_default().push(wait);
             }
         }
@@ -318,7 +318,7 @@ const THINK_MS_MAX: f64 = 60_000.0;
 
 fn page(draft: Draft, whole: &WholeFile, file: &str, id: String) -> Result<Page, Error> {
     let Draft { record, zero, mut loads, mut notes } = draft;
-    let start = loads[0].start;
+    let start = loads[0].times.start;
     let (recorded, moments) = moments(&record, zero, start, file)?;
     let causes = cause::find(&loads, moments, &mut notes);
     let places = offset::places(&loads, &causes.edges, &mut notes);
@@ -359,7 +359,7 @@ fn page(draft: Draft, whole: &WholeFile, file: &str, id: String) -> Result<Page,
 /// first request's start (the page's own start), or after it: chrome-har's, if the first requests were redirected.
 fn moments(record: &PageRecord, zero: f64, start: f64, file: &str) -> Result<(Recorded, Moments), Error> {
     let read = |number: &Number, field: &'static str| {
-        entry::time(number, field).map_err(|(field, fault)| {
+        times::time(number, field).map_err(|(field, fault)| {
             Error::of_field(file, format!("page {:?}: {field}", shortened(&record.id, 40)), fault)
         })
     };
@@ -408,7 +408,7 @@ fn host(load: &Load, whole: &WholeFile, hosts: &mut Vec<Host>) -> u32 {
     if host.address.is_none() {
         host.address.clone_from(&load.address);
     }
-    if let Some(dns) = load.dns.filter(|d| *d > 0.0) {
+    if let Some(dns) = load.times.dns.filter(|d| *d > 0.0) {
         let dns = Duration::from_millis_f64(dns);
         host.dns = Some(host.dns.map_or(dns, |d| d.max(dns)));
     }
@@ -418,7 +418,7 @@ fn host(load: &Load, whole: &WholeFile, hosts: &mut Vec<Host>) -> u32 {
 fn resource(load: &mut Load, whole: &WholeFile, host: u32, cause: Cause, notes: &mut Notes) -> Resource {
     let elsewhere = whole.transferred.get(&load.url);
     let body_len = load.sizes.cold(&load.method, load.status, elsewhere.map(|e| e.0), notes);
-    let wait = load.wait.or_else(|| {
+    let wait = load.times.wait.or_else(|| {
         notes.add(
             "think-unknown",
             "answered from a cache: think time taken from the same URL elsewhere in the file, else none",
@@ -463,7 +463,7 @@ fn resource_cause(
         Edge::Redirect(from) => Cause::Redirect(from as ResourceId),
         Edge::Parser { parent, scripted, .. } => {
             let len = before[parent].body_len;
-            let offset = ((places[i].share * len as f64) as u64).min(len);
+            let offset = ((places[i].share * len as f64).round() as u64).min(len);
             let recorded = cause::script_mode(&loads[i], scripted, notes);
             let script = if scripted { recorded } else { places[i].mode.unwrap_or(recorded) };
             Cause::Parser { parent: parent as ResourceId, offset, script }

@@ -262,7 +262,7 @@ impl Finder<'_> {
         if self.loads[parent].kind != Kind::Document {
             // Whichever came last let it go: the parent, or `onload`.
             return match self.moments.loaded {
-                Some(loaded) if load.start > loaded && self.ready[parent] <= loaded => Edge::Load,
+                Some(loaded) if load.times.start > loaded && self.ready[parent] <= loaded => Edge::Load,
                 _ => Edge::Completion(parent),
             };
         }
@@ -271,8 +271,8 @@ impl Finder<'_> {
             return self.late(i, parent);
         }
         // A place in the markup is believed of a recorder that stamps the end of a queue: it then knows better.
-        let queued = load.queue_unknown && line.is_some() && !scripted;
-        if queued || load.start <= self.document(parent).parsed + PARSED_SLACK_MS {
+        let queued = load.times.queue_unknown && line.is_some() && !scripted;
+        if queued || load.times.start <= self.document(parent).parsed + PARSED_SLACK_MS {
             return Edge::Parser { parent, line, scripted };
         }
         notes.add(
@@ -288,15 +288,17 @@ impl Finder<'_> {
         let document = self.document(parent);
         let parser = Edge::Parser { parent, line: None, scripted: false };
         let after = |finder: &Self, kinds: &[Kind]| finder.last(i, kinds).map(Edge::Completion);
-        if self.moments.loaded.is_some_and(|loaded| load.start > loaded) && load.start > document.parsed {
+        if self.moments.loaded.is_some_and(|loaded| load.times.start > loaded)
+            && load.times.start > document.parsed
+        {
             return self.late(i, parent);
         }
         match load.kind {
-            Kind::Style | Kind::Script if load.start <= document.scanned => parser,
+            Kind::Style | Kind::Script if load.times.start <= document.scanned => parser,
             Kind::Style => after(self, &[Kind::Style, Kind::Script]).unwrap_or(parser),
             Kind::Script => after(self, &[Kind::Script]).unwrap_or(parser),
             Kind::Document | Kind::Image | Kind::Media | Kind::Other
-                if load.start <= document.parsed + PARSED_GUESS_MS =>
+                if load.times.start <= document.parsed + PARSED_GUESS_MS =>
             {
                 parser
             }
@@ -313,8 +315,10 @@ impl Finder<'_> {
         let load = &self.loads[i];
         let last = self.last(i, &[Kind::Script, Kind::Style]);
         match (self.moments.loaded, last) {
-            (Some(loaded), Some(last)) if load.start > loaded && self.ready[last] <= loaded => Edge::Load,
-            (Some(loaded), None) if load.start > loaded => Edge::Load,
+            (Some(loaded), Some(last)) if load.times.start > loaded && self.ready[last] <= loaded => {
+                Edge::Load
+            }
+            (Some(loaded), None) if load.times.start > loaded => Edge::Load,
             (_, Some(last)) => Edge::Completion(last),
             (_, None) => Edge::Completion(document),
         }
@@ -322,7 +326,7 @@ impl Finder<'_> {
 
     /// The resource of one of `kinds` that was the last to be usable before load `i` started.
     fn last(&self, i: usize, kinds: &[Kind]) -> Option<usize> {
-        let before = self.loads[i].start + CLOCK_MS;
+        let before = self.loads[i].times.start + CLOCK_MS;
         let usable = |j: &usize| {
             let load = &self.loads[*j];
             kinds.contains(&load.kind) && load.status < 300 && self.ready[*j] <= before
@@ -340,13 +344,16 @@ impl Finder<'_> {
             matches!(load.kind, Kind::Style | Kind::Script) && by == Some(&document.url)
         };
         let children = || self.loads[at + 1..].iter().filter(named);
-        let first = children().map(|c| c.start).fold(f64::INFINITY, f64::min);
-        let lag = if first.is_finite() { (first - document.end).clamp(0.0, LAG_MS_MAX) } else { 0.0 };
-        let scanned = document.end + lag + SCAN_MS;
+        let first = children().map(|c| c.times.start).fold(f64::INFINITY, f64::min);
+        let lag = if first.is_finite() { (first - document.times.end).clamp(0.0, LAG_MS_MAX) } else { 0.0 };
+        let scanned = document.times.end + lag + SCAN_MS;
         let parsed = match self.moments.content_loaded {
-            Some(moment) if at == self.main => moment.max(document.first_byte),
+            Some(moment) if at == self.main => moment.max(document.times.first_byte),
             // Not recorded: when all that the markup named and the parser waits for is there.
-            _ => children().filter(|c| c.start <= scanned).map(|c| c.end).fold(scanned, f64::max) + SCAN_MS,
+            _ => {
+                children().filter(|c| c.times.start <= scanned).map(|c| c.times.end).fold(scanned, f64::max)
+                    + SCAN_MS
+            }
         };
         let state = DocumentState { scanned, parsed, scripted: 0.0 };
         self.documents.insert(at, state);
@@ -358,7 +365,7 @@ impl Finder<'_> {
     /// their way when it arrived.
     fn ready_at(&mut self, i: usize, edge: Edge) {
         let load = &self.loads[i];
-        let mut ready = load.end;
+        let mut ready = load.times.end;
         if let Edge::Parser { parent, scripted: false, .. } = edge {
             self.document(parent);
             let sync = script_mode(load, false, &mut Notes::default()) == ScriptMode::Sync;
@@ -368,9 +375,9 @@ impl Finder<'_> {
             {
                 let pending = |l: &&Load| {
                     let by_script = l.initiator.as_ref().is_some_and(|i| i.by == By::Script);
-                    l.kind == Kind::Style && l.start <= load.end && !by_script
+                    l.kind == Kind::Style && l.times.start <= load.times.end && !by_script
                 };
-                let styled = self.loads[parent..].iter().filter(pending).map(|l| l.end);
+                let styled = self.loads[parent..].iter().filter(pending).map(|l| l.times.end);
                 ready = styled.fold(ready.max(document.scripted), f64::max);
                 document.scripted = ready;
             }

@@ -50,19 +50,17 @@ pub(crate) fn find(
     year: i64,
     notes: &mut Notes,
 ) -> Computation {
-    let after_load: Vec<bool> = loads
-        .iter()
-        .map(|l| moments.loaded.is_some_and(|m| l.start > m || l.end > m + OUTLIVES_MS))
-        .enumerate()
-        .map(|(i, after)| after && i > causes.main)
-        .collect();
+    let mut after_load = vec![false; loads.len()];
     if let Some(loaded) = moments.loaded {
-        for (load, _) in loads.iter().zip(&after_load).filter(|(l, after)| **after && l.start <= loaded) {
-            let _ = load;
-            notes.add(
-                "outlives-load",
-                "asked for before onload and still loading after it: onload does not wait for it",
-            );
+        for (i, load) in loads.iter().enumerate().skip(causes.main + 1) {
+            let outlives = load.times.start <= loaded && load.times.end > loaded + OUTLIVES_MS;
+            after_load[i] = load.times.start > loaded || outlives;
+            if outlives {
+                notes.add(
+                    "outlives-load",
+                    "asked for before onload and still loading after it: onload does not wait for it",
+                );
+            }
         }
     }
     let queued = queued(loads);
@@ -81,7 +79,7 @@ pub(crate) fn find(
         .iter()
         .enumerate()
         .filter(|(i, _)| !after_load[*i])
-        .map(|(i, l)| l.end.max(work.used[i]))
+        .map(|(i, l)| l.times.end.max(work.used[i]))
         .fold(moments.content_loaded.unwrap_or(f64::NEG_INFINITY), f64::max);
     let tail = moments.loaded.map_or(0.0, |m| (m - last).clamp(0.0, PARSE_MS_MAX));
     Computation { exec: work.exec, delay, after_load, tail }
@@ -94,8 +92,8 @@ fn queued(loads: &[Load]) -> Vec<bool> {
     let mut out = vec![false; loads.len()];
     for (i, load) in loads.iter().enumerate().filter(|(_, l)| !l.connection.is_empty()) {
         let free = free_at.entry(&load.connection).or_insert(f64::NEG_INFINITY);
-        out[i] = load.queue_unknown && (-1.0..=FREED_MS).contains(&(load.start - *free));
-        *free = free.max(load.end);
+        out[i] = load.times.queue_unknown && (-1.0..=FREED_MS).contains(&(load.times.start - *free));
+        *free = free.max(load.times.end);
     }
     out
 }
@@ -118,7 +116,7 @@ impl Work<'_> {
             if let Edge::Completion(parent) = *edge
                 && !self.queued[i]
             {
-                first_child[parent] = first_child[parent].min(self.loads[i].start);
+                first_child[parent] = first_child[parent].min(self.loads[i].times.start);
             }
         }
         let ready = &self.causes.ready;
@@ -163,12 +161,13 @@ impl Work<'_> {
         let last = (main + 1..self.loads.len())
             .filter(|i| matches!(self.loads[*i].kind, Kind::Style | Kind::Script) && self.used[*i] <= parsed)
             .map(|i| self.used[i])
-            .fold(document.end, f64::max);
+            .fold(document.times.end, f64::max);
         let first = (main + 1..self.loads.len())
             .filter(|i| matches!(self.causes.edges[*i], Edge::Parser { parent, .. } if parent == main))
-            .map(|i| self.loads[i].start)
+            .map(|i| self.loads[i].times.start)
             .fold(f64::INFINITY, f64::min);
-        let lag = if last > document.end { (first - document.end).clamp(0.0, LAG_MS_MAX) } else { 0.0 };
+        let lag =
+            if last > document.times.end { (first - document.times.end).clamp(0.0, LAG_MS_MAX) } else { 0.0 };
         self.exec[main] = (lag + (parsed - last).max(0.0)).min(PARSE_MS_MAX);
         notes.add(
             "parse-time",
@@ -178,7 +177,7 @@ impl Work<'_> {
 
     fn delays(&self, moments: Moments, notes: &mut Notes) -> Vec<f64> {
         let delay = |(i, edge): (usize, &Edge)| {
-            let start = self.loads[i].start;
+            let start = self.loads[i].times.start;
             let wait = match *edge {
                 Edge::Completion(parent) if !self.queued[i] => start - self.used[parent],
                 Edge::Load => start - moments.loaded.unwrap_or(start),

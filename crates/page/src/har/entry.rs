@@ -7,12 +7,11 @@ use crate::har::initiator::{Initiator, Place};
 use crate::har::notes::Notes;
 use crate::har::record::{self, Header, Number};
 use crate::har::size::Sizes;
+use crate::har::times::{self, Times};
 use crate::har::url::{NoUrl, Url};
-use crate::har::{clock, kind, size};
+use crate::har::{kind, size};
 use crate::model::{Kind, Priority};
 
-/// A day. Nothing that a page load waits for takes longer, and sums of such times stay exact.
-const MS_MAX: f64 = 86_400_000.0;
 /// The most that HTTP implementations are bound to carry in a signed 32-bit length.
 const BYTES_MAX: u64 = i32::MAX as u64;
 /// More than any server accepts in one head (the usual bound is 8–64 KiB).
@@ -21,7 +20,7 @@ const HEAD_BYTES_MAX: usize = 256 * 1024;
 /// A fault and the field that has it.
 pub(crate) type Bad = (&'static str, Fault);
 
-/// A completed exchange over HTTP. Times are milliseconds since 1970.
+/// A completed exchange over HTTP.
 pub(crate) struct Load {
     /// Index in `log.entries`.
     pub index: usize,
@@ -29,17 +28,7 @@ pub(crate) struct Load {
     pub method: String,
     /// As recorded; 304 stays 304 here.
     pub status: u16,
-    /// When the browser asked for it. It may then have queued.
-    pub start: f64,
-    pub first_byte: f64,
-    pub end: f64,
-    /// From the request's last byte to the response's first; `None` when it came from a cache.
-    pub wait: Option<f64>,
-    pub dns: Option<f64>,
-    /// TCP's handshake alone, if a connection was opened, and whether the whole of it was measured.
-    pub connect: Option<(f64, bool)>,
-    /// The recorder does not say how long the request queued for a connection.
-    pub queue_unknown: bool,
+    pub times: Times,
     /// Identifies the transport connection; empty if unknown.
     pub connection: String,
     pub address: Option<String>,
@@ -78,76 +67,30 @@ impl From<Bad> for Skip {
 /// Checks one entry. `start` stands in for a missing `startedDateTime`.
 pub(crate) fn check(
     index: usize,
-    entry: record::Entry,
+    mut entry: record::Entry,
     start: f64,
     webpagetest: bool,
     notes: &mut Notes,
 ) -> Result<Load, Skip> {
-    let request = entry.request.unwrap_or_default();
-    let response = entry.response.unwrap_or_default();
+    let request = entry.request.take().unwrap_or_default();
+    let response = entry.response.take().unwrap_or_default();
     let url = match Url::parse(&request.url) {
         Ok(url) => url,
         Err(_) if request.url.trim().is_empty() => return Err(("request.url", Fault::Missing).into()),
         Err(NoUrl::Scheme) => return Err(Skip::Scheme),
         Err(NoUrl::Malformed(why)) => return Err(("request.url", Fault::NotAUrl(why.into())).into()),
     };
-    let timings = entry.timings.as_ref();
-    let phase = |number: Option<&Number>, field| number.map_or(Ok(None), |n| time(n, field));
-    let blocked = phase(timings.map(|t| &t.blocked), "timings.blocked")?;
-    let dns = phase(timings.map(|t| &t.dns), "timings.dns")?;
-    let connect = phase(timings.map(|t| &t.connect), "timings.connect")?;
-    let send = phase(timings.map(|t| &t.send), "timings.send")?;
-    let wait = phase(timings.map(|t| &t.wait), "timings.wait")?;
-    let receive = phase(timings.map(|t| &t.receive), "timings.receive")?;
-    let ssl = phase(timings.map(|t| &t.ssl), "timings.ssl")?;
-    let queued = phase(timings.map(|t| &t.queued), "timings._queued")?;
-    let created = time(&entry.created, "_created")?;
-    let total = time(&entry.time, "time")?;
+    let times = times::read(&entry, url.tls, start, webpagetest)?;
+    if entry.time == Number::Absent && entry.timings.is_none() {
+        notes.add("no-timings", "no time and no timings; taken as instantaneous");
+    }
     let sizes = size::read(&response)?;
-    let request_size = size_of(&request.body_size, "request.bodySize")?;
     let status = status(&response.status)?;
+    let request_body_len = request_body_len(&request)?;
     if !(200..=999).contains(&status) {
         return Err(Skip::NoResponse);
     }
     let method = method(&request.method)?;
-
-    let started = moment(&entry.started_date_time, "startedDateTime")?.unwrap_or(start);
-    // WebPageTest stamps the moment at which the request was sent, connection set-up being over, and counts that
-    // set-up in `time` all the same. Its start is put back to the look-up or handshake that led up to it.
-    let lead = if let Some(queued) = queued {
-        queued
-    } else if let (true, Some(created), Some(sent)) = (webpagetest, created, entry.load_start.get()) {
-        (sent - created).clamp(0.0, MS_MAX)
-    } else if webpagetest {
-        webpagetest_lead(&Setup {
-            load_start: entry.load_start.get(),
-            dns: (entry.dns_start.get(), entry.dns_end.get()),
-            connect: (entry.connect_start.get(), entry.connect_end.get()),
-            ssl_end: entry.ssl_end.get(),
-        })
-    } else {
-        0.0
-    };
-    let exchange = send.unwrap_or(0.0) + wait.unwrap_or(0.0) + receive.unwrap_or(0.0);
-    let setup = blocked.unwrap_or(0.0) + dns.unwrap_or(0.0) + connect.unwrap_or(0.0);
-    let end = match total {
-        _ if webpagetest => started + exchange,
-        Some(total) => started + total,
-        None => started + setup + exchange,
-    };
-    if total.is_none() && timings.is_none() {
-        notes.add("no-timings", "no time and no timings; taken as instantaneous");
-    }
-
-    let tcp = connect.filter(|c| *c > 0.0).map(|c| {
-        let tls = ssl.filter(|s| *s > 0.0 && *s <= c);
-        match tls {
-            Some(tls) => (c - tls, true),
-            // TLS is in it, of at least one round trip.
-            None if url.tls => (c / 2.0, false),
-            None => (c, dns.is_some_and(|d| d > 0.0) || webpagetest),
-        }
-    });
     // Chrome writes the time that its cache took as if it were the network's.
     let cached = sizes.body == Some(0) && sizes.content.is_some_and(|c| c > 0) && status != 304;
     let fields = request.headers.unwrap_or_default();
@@ -178,23 +121,12 @@ pub(crate) fn check(
         Place { line: entry.initiator_line.get(), column: entry.initiator_column.get() },
         &entry.initiator_type,
     );
-    let request_body_len = request_size
-        .filter(|n| *n > 0)
-        .or_else(|| header(&fields, "content-length")?.trim().parse().ok().filter(|n| *n <= BYTES_MAX))
-        .or_else(|| request.post_data.map(|p| p.text.len() as u64))
-        .unwrap_or(0);
     let text = (kind == Kind::Document && content.encoding.is_empty())
         .then_some(content.text.0)
         .filter(|t| !t.is_empty() && Some(t.len() as u64) == sizes.content);
     Ok(Load {
         index,
-        start: started - lead,
-        first_byte: end - receive.unwrap_or(0.0),
-        end,
-        wait: wait.filter(|_| !cached),
-        dns,
-        connect: tcp,
-        queue_unknown: blocked.is_none() && created.is_none(),
+        times: Times { wait: times.wait.filter(|_| !cached), ..times },
         connection: [&*entry.connection, &*entry.socket]
             .into_iter()
             .find(|c| !c.is_empty())
@@ -216,31 +148,6 @@ pub(crate) fn check(
         status,
         url,
     })
-}
-
-/// A moment in milliseconds since 1970; `None` if it is missing.
-pub(crate) fn moment(text: &str, field: &'static str) -> Result<Option<f64>, Bad> {
-    if text.trim().is_empty() {
-        return Ok(None);
-    }
-    let shown = || Fault::NotATime(format!("{:?}", crate::har::shortened(text, 40)));
-    clock::parse(text).map(Some).ok_or_else(|| (field, shown()))
-}
-
-/// A time in milliseconds; `None` if it is missing or −1, which HAR 1.2 has for "does not apply".
-///
-/// Recorders compute phases by subtracting floating-point stamps, so that a phase of no length may come out a hair
-/// below zero: that is zero.
-pub(crate) fn time(number: &Number, field: &'static str) -> Result<Option<f64>, Bad> {
-    match number {
-        Number::Absent => Ok(None),
-        Number::Not(what) => Err((field, Fault::NotANumber(what.clone()))),
-        Number::Is(ms) if *ms > MS_MAX => Err((field, Fault::LongTime { ms: *ms, ms_max: MS_MAX })),
-        Number::Is(ms) if *ms >= 0.0 => Ok(Some(*ms)),
-        Number::Is(ms) if *ms > -0.5 => Ok(Some(0.0)),
-        Number::Is(ms) if *ms >= -1.001 => Ok(None),
-        Number::Is(ms) => Err((field, Fault::NegativeTime(*ms))),
-    }
 }
 
 /// A size in bytes; `None` if it is missing or negative. (−1 says "unknown"; WebInspector subtracts the head's size
@@ -270,6 +177,14 @@ fn status(number: &Number) -> Result<u16, Bad> {
     }
 }
 
+fn request_body_len(request: &record::Request) -> Result<u64, Bad> {
+    let recorded = size_of(&request.body_size, "request.bodySize")?.filter(|n| *n > 0);
+    let headers = request.headers.as_deref().unwrap_or_default();
+    let declared = || header(headers, "content-length")?.trim().parse().ok().filter(|n| *n <= BYTES_MAX);
+    let posted = || request.post_data.as_ref().map(|p| p.text.len() as u64);
+    Ok(recorded.or_else(declared).or_else(posted).unwrap_or(0))
+}
+
 fn method(text: &str) -> Result<String, Bad> {
     let text = text.trim();
     if text.is_empty() {
@@ -285,31 +200,6 @@ fn method(text: &str) -> Result<String, Bad> {
 /// RFC 9110 §5.6.2.
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
-
-struct Setup {
-    load_start: Option<f64>,
-    dns: (Option<f64>, Option<f64>),
-    connect: (Option<f64>, Option<f64>),
-    ssl_end: Option<f64>,
-}
-
-/// How long before WebPageTest's start stamp the connection was begun that the request waited for. A connection
-/// that was ready more than 20 ms earlier was opened ahead of need and is no part of this request.
-fn webpagetest_lead(s: &Setup) -> f64 {
-    let (Some(load_start), Some(begun), Some(ready)) = (s.load_start, s.connect.0, s.connect.1) else {
-        return 0.0;
-    };
-    let ready = ready.max(s.ssl_end.unwrap_or(0.0));
-    if ready <= 0.0 || begun < 0.0 || !(-5.0..=20.0).contains(&(load_start - ready)) {
-        return 0.0;
-    }
-    match s.dns {
-        (Some(asked), Some(answered)) if asked >= 0.0 && (-5.0..=30.0).contains(&(begun - answered)) => {
-            (load_start - asked).clamp(0.0, MS_MAX)
-        }
-        _ => (load_start - begun).clamp(0.0, MS_MAX),
-    }
 }
 
 /// Fields that a connection owns (RFC 9110 §7.6.1 and its list of old ones), or that are no fields: HTTP/2's and

@@ -12,6 +12,8 @@ use crate::model::{Kind, ScriptMode};
 
 /// Lines say something about a place only if there are a few.
 const LINES_MIN: u32 = 8;
+/// A body is searched for its children as long as that is soon done: bytes times children.
+const SEARCH_MAX: usize = 500_000_000;
 
 /// One child's place.
 #[derive(Clone, Copy, Default)]
@@ -33,10 +35,11 @@ pub(crate) fn places(loads: &[Load], edges: &[Edge], notes: &mut Notes) -> Vec<P
     }
     for (parent, children) in by_document {
         let document = &loads[parent];
+        let text = document.text.as_deref().filter(|t| t.len().saturating_mul(children.len()) <= SEARCH_MAX);
         let lines = children.iter().filter_map(|(_, line)| *line).max().filter(|l| *l >= LINES_MIN);
         for (k, (i, line)) in children.iter().enumerate() {
             const QUESTION: &str = "place in the document from";
-            if let Some(found) = document.text.as_deref().and_then(|t| in_text(t, *line, &loads[*i])) {
+            if let Some(found) = text.and_then(|t| in_text(t, *line, &loads[*i])) {
                 notes.tally("places", QUESTION, "the recorded body");
                 out[*i] = found;
                 continue;
@@ -51,7 +54,7 @@ pub(crate) fn places(loads: &[Load], edges: &[Edge], notes: &mut Notes) -> Vec<P
                     (k as f64 + 0.5) / children.len() as f64
                 }
             };
-            out[*i].share = share.min(arrived(document, loads[*i].start));
+            out[*i].share = share.min(arrived(document, loads[*i].times.start));
         }
     }
     out
@@ -59,11 +62,11 @@ pub(crate) fn places(loads: &[Load], edges: &[Edge], notes: &mut Notes) -> Vec<P
 
 /// The share of a body that was there at `moment`, taking it to arrive evenly from its first byte to its last.
 fn arrived(document: &Load, moment: f64) -> f64 {
-    let span = document.end - document.first_byte;
+    let span = document.times.end - document.times.first_byte;
     if span <= 0.0 {
-        return if moment >= document.end { 1.0 } else { 0.0 };
+        return if moment >= document.times.end { 1.0 } else { 0.0 };
     }
-    ((moment - document.first_byte) / span).clamp(0.0, 1.0)
+    ((moment - document.times.first_byte) / span).clamp(0.0, 1.0)
 }
 
 fn in_text(text: &str, line: Option<u32>, child: &Load) -> Option<Place> {
