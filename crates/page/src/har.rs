@@ -63,15 +63,17 @@
 //! does not explain the gap. A later request waited for something else, such as a timer: it keeps its distance from
 //! the script as the delay of its [`Cause::Completion`](crate::Cause). A script that asks for nothing, or late,
 //! computes 50 ns a decoded byte (150 before 2014); style sheets 20 (50), frames 100 (200): guesses at a desktop.
-//! The main document's parsing is the parser's late start, plus what was left at `DOMContentLoaded` after the last
-//! style sheet or script before it. [`Page::tail`] is what was left at `onload` after the last resource that it
+//! If the last script before `DOMContentLoaded` blocked the parser, it computes until then, within the same bound. The
+//! main document's parsing is the parser's late start, plus what was left at `DOMContentLoaded` after the last style
+//! sheet or script before it. [`Page::tail`] is what was left at `onload` after the last resource that it
 //! waited for. If the recorder does not tell the queue and the connection was busy until just before, the delay is
 //! unknown and taken as none.
 //!
-//! *Think time* is the time to first byte less a round trip: the smallest connect time of the host in the file (less
-//! TLS). Connect times below 5 ms are doubted unless the look-up or TLS was measured with them: they are what was left
-//! of a handshake that began earlier. Without one, the smaller of the host's low time to first byte and the other
-//! hosts' median.
+//! *Think time* is the time to first byte less a round trip. That is the smallest connect time of the host in the file
+//! (less TLS; half if that was not measured apart), but no more than the lower quartile of its times to first byte.
+//! Connect times below 5 ms are doubted unless the look-up or TLS was measured with them, or answers came within
+//! 10 ms: they are what was left of a handshake that began earlier. Without one, it is the smaller of that quartile
+//! and the other hosts' median. What a cache answered thinks as the same URL elsewhere in the file, else not at all.
 //!
 //! # What is crude
 //! Only one parent: a request that waited for two things keeps the later one's time as a delay. With no initiators,
@@ -91,6 +93,7 @@ mod record;
 mod size;
 mod times;
 mod url;
+mod whole;
 mod write;
 
 mod assemble;

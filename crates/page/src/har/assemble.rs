@@ -12,7 +12,7 @@ use crate::har::entry::{self, Load, Skip};
 use crate::har::notes::Notes;
 use crate::har::offset::{self, Place};
 use crate::har::record::{Entry, Log, Number, PageRecord, Program};
-use crate::har::url::Url;
+use crate::har::whole::WholeFile;
 use crate::har::{ENTRIES_MAX, clock, shortened, times, write};
 use crate::model::{Cause, Host, Kind, Page, Recorded, Resource, ResourceId, Source};
 
@@ -68,7 +68,7 @@ pub(crate) fn pages(log: Log, file: &str) -> Result<Vec<Page>, Error> {
         first.notes.add("page-skipped", detail);
     }
     let several = drafts.len() > 1;
-    let whole = WholeFile::new(&drafts);
+    let whole = WholeFile::new(drafts.iter().flat_map(|d| &d.loads));
     let mut names = BTreeSet::new();
     let mut out = own;
     for draft in drafts {
@@ -243,76 +243,6 @@ fn drop_before_navigation(loads: &mut Vec<Load>, notes: &mut Notes) {
     }
 }
 
-/// What one entry leaves open and another one of the file may tell.
-struct WholeFile {
-    /// Size and time to first byte of each URL that was transferred.
-    transferred: BTreeMap<Url, (u64, Option<f64>)>,
-    /// Each origin's round trip: the smallest connect time that was measured whole.
-    rtt: BTreeMap<(bool, String, u16), f64>,
-    /// The median of these.
-    rtt_median: Option<f64>,
-    /// Each origin's smallest time to first byte.
-    wait_min: BTreeMap<(bool, String, u16), f64>,
-}
-
-fn origin(url: &Url) -> (bool, String, u16) {
-    (url.tls, url.host.clone(), url.port)
-}
-
-impl WholeFile {
-    fn new(drafts: &[Draft]) -> Self {
-        let mut transferred = BTreeMap::new();
-        let mut connects: BTreeMap<_, Vec<(f64, bool)>> = BTreeMap::new();
-        let mut waits: BTreeMap<_, Vec<f64>> = BTreeMap::new();
-        for load in drafts.iter().flat_map(|d| &d.loads) {
-            if load.status == 200
-                && let Some(size) = load.sizes.transferred()
-            {
-                transferred.entry(load.url.clone()).or_insert((size, load.times.wait));
-            }
-            if let Some(connect) = load.times.connect {
-                connects.entry(origin(&load.url)).or_default().push(connect);
-            }
-            // Below a millisecond nothing was waited for: pushed, prefetched, or a service worker's.
-            if let Some(wait) = load.times.wait.filter(|w| *w >= 1.0) {
-                waits.entry(origin(&load.url)).or_default().push(wait);
-            }
-        }
-        let low = |all: &mut Vec<f64>| {
-            all.sort_by(f64::total_cmp);
-            all[all.len() / 10]
-        };
-        let wait_min: BTreeMap<_, f64> = waits.into_iter().map(|(o, mut all)| (o, low(&mut all))).collect();
-        let mut rtt = BTreeMap::new();
-        for (origin, connects) in connects {
-            let near = wait_min.get(&origin).is_none_or(|w| *w < 2.0 * CONNECT_MS_MIN);
-            // A request may be given a connection that another one opened, or that was opened ahead of need: it then
-            // shows the rest of the handshake. So a short time counts only if it is known to be whole, or fits.
-            let whole = |(ms, whole): &&(f64, bool)| *whole || near || *ms >= CONNECT_MS_MIN;
-            if let Some(least) = connects.iter().filter(whole).map(|c| c.0).min_by(f64::total_cmp) {
-                rtt.insert(origin, least);
-            }
-        }
-        let mut all: Vec<f64> = rtt.values().copied().collect();
-        all.sort_by(f64::total_cmp);
-        WholeFile { transferred, rtt_median: all.get(all.len() / 2).copied(), rtt, wait_min }
-    }
-
-    /// The round trip to a load's host, as well as the file tells: measured, else the smaller of the host's smallest
-    /// time to first byte and the other hosts' median.
-    fn rtt(&self, load: &Load) -> f64 {
-        let origin = origin(&load.url);
-        let least = self.wait_min.get(&origin).copied();
-        match (self.rtt.get(&origin), least, self.rtt_median) {
-            (Some(rtt), ..) => *rtt,
-            (None, Some(wait), Some(median)) => wait.min(median),
-            (None, wait, median) => wait.or(median).unwrap_or(0.0),
-        }
-    }
-}
-
-/// Connect times below this are doubted.
-const CONNECT_MS_MIN: f64 = 5.0;
 /// The longest think time that is kept.
 const THINK_MS_MAX: f64 = 60_000.0;
 
@@ -398,7 +328,7 @@ fn host(load: &Load, whole: &WholeFile, hosts: &mut Vec<Host>) -> u32 {
             name: url.host.clone(),
             scheme_tls: url.tls,
             port: url.port,
-            rtt: whole.rtt.get(&origin(url)).map(|ms| Duration::from_millis_f64(*ms)),
+            rtt: whole.measured_rtt(url).map(Duration::from_millis_f64),
             dns: None,
             address: None,
         });
@@ -416,7 +346,7 @@ fn host(load: &Load, whole: &WholeFile, hosts: &mut Vec<Host>) -> u32 {
 }
 
 fn resource(load: &mut Load, whole: &WholeFile, host: u32, cause: Cause, notes: &mut Notes) -> Resource {
-    let elsewhere = whole.transferred.get(&load.url);
+    let elsewhere = whole.transferred(&load.url);
     let body_len = load.sizes.cold(&load.method, load.status, elsewhere.map(|e| e.0), notes);
     let wait = load.times.wait.or_else(|| {
         notes.add(
@@ -425,7 +355,7 @@ fn resource(load: &mut Load, whole: &WholeFile, host: u32, cause: Cause, notes: 
         );
         elsewhere?.1
     });
-    let think = wait.map_or(0.0, |w| (w - whole.rtt(load)).clamp(0.0, THINK_MS_MAX));
+    let think = wait.map_or(0.0, |w| (w - whole.rtt(&load.url)).clamp(0.0, THINK_MS_MAX));
     if load.status == 304 {
         notes.add("revalidated", "304 taken as 200, as on a cold load");
     }

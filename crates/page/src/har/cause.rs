@@ -42,6 +42,8 @@ pub(crate) struct Causes {
     pub edges: Vec<Edge>,
     /// The moment at which the network had brought all that each resource's use waits for.
     pub ready: Vec<f64>,
+    /// Whether the parser waited for each: scripts.
+    pub blocking: Vec<bool>,
     /// The document that the navigation ended at: the root, or what it redirects to.
     pub main: usize,
 }
@@ -129,6 +131,7 @@ pub(crate) fn find(loads: &[Load], moments: Moments, notes: &mut Notes) -> Cause
         main,
         edges: Vec::with_capacity(loads.len()),
         ready: Vec::with_capacity(loads.len()),
+        blocking: vec![false; loads.len()],
         documents: BTreeMap::new(),
     };
     for i in 0..loads.len() {
@@ -136,7 +139,7 @@ pub(crate) fn find(loads: &[Load], moments: Moments, notes: &mut Notes) -> Cause
         finder.ready_at(i, edge);
         finder.edges.push(edge);
     }
-    Causes { edges: finder.edges, ready: finder.ready, main }
+    Causes { edges: finder.edges, ready: finder.ready, blocking: finder.blocking, main }
 }
 
 /// How a script relates to the parser, as far as the recording says.
@@ -174,6 +177,7 @@ struct Finder<'a> {
     main: usize,
     edges: Vec<Edge>,
     ready: Vec<f64>,
+    blocking: Vec<bool>,
     documents: BTreeMap<usize, DocumentState>,
 }
 
@@ -380,6 +384,7 @@ impl Finder<'_> {
                 let styled = self.loads[parent..].iter().filter(pending).map(|l| l.times.end);
                 ready = styled.fold(ready.max(document.scripted), f64::max);
                 document.scripted = ready;
+                self.blocking[i] = true;
             }
         }
         self.ready.push(ready);

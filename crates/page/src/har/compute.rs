@@ -69,11 +69,19 @@ pub(crate) fn find(
         causes,
         queued: &queued,
         costs: if year < 2014 { COSTS_2012 } else { COSTS_TODAY },
+        first_child: vec![f64::INFINITY; loads.len()],
         used: causes.ready.clone(),
         exec: vec![0.0; loads.len()],
     };
     work.run_scripts(notes);
-    work.parse_documents(moments, notes);
+    if let Some(parsed) = moments.content_loaded {
+        work.run_last_script(parsed);
+        work.parse_document(parsed);
+        notes.add(
+            "parse-time",
+            "the document's parse time is what the network leaves unexplained before DOMContentLoaded",
+        );
+    }
     let delay = work.delays(moments, notes);
     let last = loads
         .iter()
@@ -103,6 +111,8 @@ struct Work<'a> {
     causes: &'a Causes,
     queued: &'a [bool],
     costs: Costs,
+    /// When the first request was made that waited for each resource's completion.
+    first_child: Vec<f64>,
     /// When each resource's use was over.
     used: Vec<f64>,
     exec: Vec<f64>,
@@ -111,12 +121,11 @@ struct Work<'a> {
 impl Work<'_> {
     /// One thread runs all scripts, in the order in which they are ready.
     fn run_scripts(&mut self, notes: &mut Notes) {
-        let mut first_child = vec![f64::INFINITY; self.loads.len()];
         for (i, edge) in self.causes.edges.iter().enumerate() {
             if let Edge::Completion(parent) = *edge
                 && !self.queued[i]
             {
-                first_child[parent] = first_child[parent].min(self.loads[i].times.start);
+                self.first_child[parent] = self.first_child[parent].min(self.loads[i].times.start);
             }
         }
         let ready = &self.causes.ready;
@@ -124,12 +133,12 @@ impl Work<'_> {
         order.sort_by(|a, b| ready[*a].total_cmp(&ready[*b]).then(a.cmp(b)));
         let mut busy = f64::NEG_INFINITY;
         for i in order {
-            let decoded = self.loads[i].sizes.content.or(self.loads[i].sizes.body).unwrap_or(0) as f64;
+            let decoded = self.decoded(i);
             match self.loads[i].kind {
                 Kind::Script => {
                     let begin = ready[i].max(busy);
-                    let gap = first_child[i] - begin;
-                    self.exec[i] = if gap <= RUN_MS_MIN.max(decoded * RUN_NS_MAX / 1e6) {
+                    let gap = self.first_child[i] - begin;
+                    self.exec[i] = if gap <= self.run_max(i) {
                         notes.tally(
                             "computation",
                             "a script's run time from",
@@ -153,26 +162,47 @@ impl Work<'_> {
         }
     }
 
+    fn decoded(&self, i: usize) -> f64 {
+        let sizes = &self.loads[i].sizes;
+        sizes.content.or(sizes.body).unwrap_or(0) as f64
+    }
+
+    /// The longest that a script is taken to run.
+    fn run_max(&self, i: usize) -> f64 {
+        RUN_MS_MIN.max(self.decoded(i) * RUN_NS_MAX / 1e6)
+    }
+
+    /// The style sheets and scripts whose use was over when the document was parsed.
+    fn used_until(&self, parsed: f64) -> impl Iterator<Item = usize> + '_ {
+        let kinds = [Kind::Style, Kind::Script];
+        (self.causes.main + 1..self.loads.len())
+            .filter(move |i| kinds.contains(&self.loads[*i].kind) && self.used[*i] <= parsed)
+    }
+
+    /// A script that the parser waited for, and after which no other ran, runs until the document is parsed.
+    fn run_last_script(&mut self, parsed: f64) {
+        let last = self.used_until(parsed).max_by(|a, b| self.used[*a].total_cmp(&self.used[*b]));
+        let Some(i) = last.filter(|i| self.loads[*i].kind == Kind::Script) else { return };
+        let begin = self.used[i] - self.exec[i];
+        let run = (parsed - begin).min(self.run_max(i)).min(self.first_child[i] - begin);
+        if self.causes.blocking[i] && run > self.exec[i] {
+            self.exec[i] = run;
+            self.used[i] = begin + run;
+        }
+    }
+
     /// The main document: the parser's late start, and what was left to do when the last style sheet or script
     /// before `DOMContentLoaded` had been used.
-    fn parse_documents(&mut self, moments: Moments, notes: &mut Notes) {
+    fn parse_document(&mut self, parsed: f64) {
         let main = self.causes.main;
-        let (Some(parsed), document) = (moments.content_loaded, &self.loads[main]) else { return };
-        let last = (main + 1..self.loads.len())
-            .filter(|i| matches!(self.loads[*i].kind, Kind::Style | Kind::Script) && self.used[*i] <= parsed)
-            .map(|i| self.used[i])
-            .fold(document.times.end, f64::max);
+        let end = self.loads[main].times.end;
+        let last = self.used_until(parsed).map(|i| self.used[i]).fold(end, f64::max);
         let first = (main + 1..self.loads.len())
             .filter(|i| matches!(self.causes.edges[*i], Edge::Parser { parent, .. } if parent == main))
             .map(|i| self.loads[i].times.start)
             .fold(f64::INFINITY, f64::min);
-        let lag =
-            if last > document.times.end { (first - document.times.end).clamp(0.0, LAG_MS_MAX) } else { 0.0 };
+        let lag = if last > end { (first - end).clamp(0.0, LAG_MS_MAX) } else { 0.0 };
         self.exec[main] = (lag + (parsed - last).max(0.0)).min(PARSE_MS_MAX);
-        notes.add(
-            "parse-time",
-            "the document's parse time is what the network leaves unexplained before DOMContentLoaded",
-        );
     }
 
     fn delays(&self, moments: Moments, notes: &mut Notes) -> Vec<f64> {

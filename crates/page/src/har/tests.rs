@@ -560,9 +560,9 @@ mod times {
         let entries = [
             doc,
             no_queue(script("a.js", 161, 100)),
-            no_queue(with(image("b.png", 265, 9), "_initiator", json!("http://a.example/a.js"))),
+            no_queue(with(image("b.png", 265, 90), "_initiator", json!("http://a.example/a.js"))),
             no_queue(with(
-                with(image("c.png", 700, 9), "_initiator", json!("http://a.example/")),
+                with(image("c.png", 700, 90), "_initiator", json!("http://a.example/")),
                 "_initiator_line",
                 json!(4),
             )),
