@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use lab::network::Overrides;
-use lab::setting::{Compute, Congestion, Discipline, HostRtt, Stack, Think, Tls, TlsScope};
+use lab::setting::{Compute, Congestion, Discipline, HostRtt, Spdy, Stack, Think, Tls, TlsScope};
 
 /// A track for web pages: which transport is faster, by how much, how sure, and why.
 #[derive(Parser, Debug)]
@@ -70,7 +70,7 @@ pub struct RaceArgs {
     /// The run folder (default: runs/NAME, the name following from the plan).
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Go on with the run that the folder holds.
+    /// Go on with the run that the folder holds, if it holds one.
     #[arg(long)]
     pub resume: bool,
     /// Threads; the results are the same with any number (default: one a core).
@@ -124,7 +124,7 @@ pub struct SettingArgs {
     /// droptail, codel or fq-codel.
     #[arg(long, value_name = "NAME")]
     queue_discipline: Option<Discipline>,
-    /// TCP constants of an era: 2010 or today. The next four flags change single ones.
+    /// TCP constants of an era: 2010 or today. The next five flags change single ones.
     #[arg(long, value_name = "ERA")]
     stack: Option<Stack>,
     /// Segments that a sender may have in flight at first.
@@ -139,6 +139,9 @@ pub struct SettingArgs {
     /// cubic or reno.
     #[arg(long, value_name = "NAME")]
     congestion: Option<Congestion>,
+    /// Settings of both ends of a SPDY session: chrome-2012 or chrome-2013.
+    #[arg(long, value_name = "NAME")]
+    spdy: Option<Spdy>,
     /// none, 1.2, 1.2-resumed, 1.3 or 1.3-resumed.
     #[arg(long, value_name = "MODE")]
     tls: Option<Tls>,
@@ -180,6 +183,7 @@ impl SettingArgs {
             initial_rwnd_bytes: self.initial_rwnd,
             syn_timeout_ms: self.syn_timeout,
             congestion: self.congestion,
+            spdy: self.spdy,
             tls: self.tls,
             tls_scope: self.tls_scope,
             cert_chain_bytes: self.cert_chain,

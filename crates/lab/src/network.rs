@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::record::preset;
 use crate::setting::{
-    Compute, Congestion, Discipline, HostRtt, Line, MS_MAX, Stack, Think, Tls, TlsScope, Unknown, figure, ms,
+    Compute, Congestion, Discipline, HostRtt, Line, MS_MAX, Spdy, Stack, Think, Tls, TlsScope, Unknown,
+    figure, ms,
 };
 
 /// Everything around a page that decides how it loads.
@@ -39,7 +40,7 @@ pub struct Network {
     pub queue_up_bytes: u64,
     /// What those queues do when they fill.
     pub queue_discipline: Discipline,
-    /// Whose TCP constants hold, but for the next four.
+    /// Whose TCP constants hold, but for the next five.
     pub stack: Stack,
     /// Segments a sender may have in flight at first.
     pub initial_cwnd: u32,
@@ -49,6 +50,8 @@ pub struct Network {
     pub syn_timeout_ms: f64,
     /// Congestion control.
     pub congestion: Congestion,
+    /// Whose settings both ends of a SPDY session have.
+    pub spdy: Spdy,
     /// What secures connections.
     pub tls: Tls,
     /// Which of them.
@@ -136,6 +139,7 @@ pub struct Overrides {
     pub initial_rwnd_bytes: Option<u32>,
     pub syn_timeout_ms: Option<f64>,
     pub congestion: Option<Congestion>,
+    pub spdy: Option<Spdy>,
     pub tls: Option<Tls>,
     pub tls_scope: Option<TlsScope>,
     pub cert_chain_bytes: Option<u32>,
@@ -216,6 +220,7 @@ impl Network {
             initial_rwnd_bytes: 0,
             syn_timeout_ms: 0.0,
             congestion: Congestion::Cubic,
+            spdy: Spdy::Chrome2013,
             tls: if then { Tls::None } else { Tls::Tls13 },
             tls_scope: TlsScope::Recorded,
             cert_chain_bytes: tls.chain_len,
@@ -232,7 +237,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Takes over the TCP constants of `stack`.
+    /// Takes over the TCP constants of `stack`, and the SPDY settings of its time.
     fn adopt(&mut self, stack: Stack) {
         let tcp = preset(stack);
         self.stack = stack;
@@ -242,6 +247,10 @@ impl Network {
         self.congestion = match tcp.congestion {
             tcp::Congestion::Cubic => Congestion::Cubic,
             tcp::Congestion::Reno => Congestion::Reno,
+        };
+        self.spdy = match stack {
+            Stack::Linux2010 => Spdy::Chrome2012,
+            Stack::Today => Spdy::Chrome2013,
         };
     }
 
@@ -268,6 +277,7 @@ impl Network {
         set(&mut self.initial_rwnd_bytes, &o.initial_rwnd_bytes);
         set(&mut self.syn_timeout_ms, &o.syn_timeout_ms);
         set(&mut self.congestion, &o.congestion);
+        set(&mut self.spdy, &o.spdy);
         set(&mut self.tls, &o.tls);
         set(&mut self.tls_scope, &o.tls_scope);
         set(&mut self.cert_chain_bytes, &o.cert_chain_bytes);

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::folder::Rendered;
 use crate::network::Network;
 use crate::result::{ConnectionRow, Key, LoadOutcome, LoadRow, RequestOutcome, RequestRow, emit};
-use crate::setting::{Congestion, HostRtt, Stack, Think, Tls, TlsScope, ms};
+use crate::setting::{Congestion, HostRtt, Spdy, Stack, Think, Tls, TlsScope, ms};
 
 /// What the virtual world is set up with for `network`. Reads its traces, if it has any.
 pub fn setup(network: &Network, transport: Transport) -> Result<sim::Setup, Error> {
@@ -28,8 +28,14 @@ pub fn setup(network: &Network, transport: Transport) -> Result<sim::Setup, Erro
         record_size: network.record_bytes,
         ..tls::Config::new(mode)
     };
+    let version = transport.spdy_version().unwrap_or(spdy::Version::V3_1);
+    let spdy = match network.spdy {
+        Spdy::Chrome2012 => spdy::Config::chrome_2012(version),
+        Spdy::Chrome2013 => spdy::Config::chrome_2013(version),
+    };
     Ok(sim::Setup {
         transport,
+        spdy: spdy::Config { keep_alive: None, ..spdy },
         down,
         up,
         host_rtt: match network.host_rtt {
@@ -160,8 +166,8 @@ fn requests(key: &Key, page: &Page, load: &sim::Load) -> Vec<RequestRow> {
             complete_us: request.record.complete.map(us),
             used_us: request.record.used.map(us),
             priority: request.priority,
-            head_up_bytes: 0,
-            head_down_bytes: 0,
+            head_up_bytes: request.head_bytes_up,
+            head_down_bytes: request.head_bytes_down,
             body_bytes: request.body_bytes,
             after_load: resource.after_load,
         })

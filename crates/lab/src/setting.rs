@@ -92,6 +92,15 @@ words! {
 }
 
 words! {
+    /// Whose settings both ends of a SPDY session have.
+    Spdy, "set of SPDY settings":
+    /// Chrome's before mid-2012: header blocks compressed in full, which leaks cookies (CRIME); 64 KiB windows.
+    Chrome2012 = "chrome-2012",
+    /// Chrome's of 2013: cookies compressed apart from everything else; 10 MiB windows.
+    Chrome2013 = "chrome-2013",
+}
+
+words! {
     /// What the queues at both ends of the access link do when they fill.
     Discipline, "queue discipline":
     /// First in, first out; what does not fit is dropped.

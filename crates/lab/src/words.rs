@@ -44,8 +44,8 @@ pub(crate) fn conditions(n: &Network) -> Vec<String> {
     };
     let stacks = format!(
         "{stack}: initial cwnd {}, initial receive window {} bytes, SYN timeout {} ms, {}; {tls}; \
-         at most {} HTTP/1.1 connections a host",
-        n.initial_cwnd, n.initial_rwnd_bytes, n.syn_timeout_ms, n.congestion, n.connections_per_host
+         SPDY as {}; at most {} HTTP/1.1 connections a host",
+        n.initial_cwnd, n.initial_rwnd_bytes, n.syn_timeout_ms, n.congestion, n.spdy, n.connections_per_host
     );
     let think = match n.think {
         Think::Recorded => "servers think as recorded".to_owned(),
