@@ -63,9 +63,9 @@
 //! does not explain the gap. A later request waited for something else, such as a timer: it keeps its distance from
 //! the script as the delay of its [`Cause::Completion`](crate::Cause). A script that asks for nothing, or late,
 //! computes 50 ns a decoded byte (150 before 2014); style sheets 20 (50), frames 100 (200): guesses at a desktop.
-//! If the last script before `DOMContentLoaded` blocked the parser, it computes until then, within the same bound. The
-//! main document's parsing is the parser's late start, plus what was left at `DOMContentLoaded` after the last style
-//! sheet or script before it. [`Page::tail`] is what was left at `onload` after the last resource that it
+//! The last script that blocked the parser computes until `DOMContentLoaded`, within the same bound. The main
+//! document's parsing is the parser's late start, plus what was left at `DOMContentLoaded` after the last style sheet
+//! or script before it. [`Page::tail`] is what was left at `onload` after the last resource that it
 //! waited for. If the recorder does not tell the queue and the connection was busy until just before, the delay is
 //! unknown and taken as none.
 //!

@@ -179,13 +179,16 @@ impl Work<'_> {
             .filter(move |i| kinds.contains(&self.loads[*i].kind) && self.used[*i] <= parsed)
     }
 
-    /// A script that the parser waited for, and after which no other ran, runs until the document is parsed.
+    /// The last script that the parser waited for runs until the document is parsed, less what others ran meanwhile.
     fn run_last_script(&mut self, parsed: f64) {
-        let last = self.used_until(parsed).max_by(|a, b| self.used[*a].total_cmp(&self.used[*b]));
-        let Some(i) = last.filter(|i| self.loads[*i].kind == Kind::Script) else { return };
+        let blocking = |i: &usize| self.causes.blocking[*i];
+        let last = self.used_until(parsed).filter(blocking);
+        let Some(i) = last.max_by(|a, b| self.used[*a].total_cmp(&self.used[*b])) else { return };
         let begin = self.used[i] - self.exec[i];
-        let run = (parsed - begin).min(self.run_max(i)).min(self.first_child[i] - begin);
-        if self.causes.blocking[i] && run > self.exec[i] {
+        let after = self.used_until(parsed).filter(|j| self.used[*j] > self.used[i]);
+        let others: f64 = after.map(|j| self.exec[j]).sum();
+        let run = (parsed - begin - others).min(self.run_max(i)).min(self.first_child[i] - begin);
+        if run > self.exec[i] {
             self.exec[i] = run;
             self.used[i] = begin + run;
         }
