@@ -117,11 +117,11 @@ fn threads_and_plan_files_do_not_show_in_the_results() {
 #[test]
 fn an_interrupted_race_keeps_what_is_finished_and_resume_ends_it() {
     let dir = Dir::new("interrupt");
-    let flags = ["race", "corpus:2012:6", "--network", "2000/386/100/1", "--runs", "20", "--no-report"];
-    let out = velodrome(&dir, &[&flags[..], &["--out", "whole"]].concat());
+    let flags = ["race", "corpus:2012:12", "--network", "2000/386/100/1", "--runs", "20", "--no-report"];
+    let out = velodrome(&dir, &[&flags[..], &["--out", "whole", "--resume"]].concat());
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
 
-    let mut child = command(&dir, &[&flags[..], &["--out", "stopped"]].concat())
+    let mut child = command(&dir, &[&flags[..], &["--out", "stopped", "--threads", "1"]].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -133,7 +133,7 @@ fn an_interrupted_race_keeps_what_is_finished_and_resume_ends_it() {
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(130), "{}", stderr(&out));
-    assert!(stdout(&out).contains("of 240 loads are done; --resume goes on"), "{}", stdout(&out));
+    assert!(stdout(&out).contains("of 480 loads are done; --resume goes on"), "{}", stdout(&out));
 
     let out = velodrome(&dir, &[&flags[..], &["--out", "stopped", "--resume"]].concat());
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
@@ -192,7 +192,7 @@ fn what_cannot_be_done_is_said_in_one_line_and_ends_with_two() {
     dir.write("bad.toml", "format = 1\ncolour = 2\n");
     let race = |arguments: &[&str]| velodrome(&dir, &[&["race"], arguments].concat());
     race(&["corpus:2012:1", "--out", "run", "--quiet"]);
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (
             &["corpus:2012:1", "--network", "tin-can"],
             "unknown network 'tin-can'; known are seed, whitepaper-dsl",
@@ -202,7 +202,8 @@ fn what_cannot_be_done_is_said_in_one_line_and_ends_with_two() {
         (&["corpus:2012:1", "--out", "file/run"], "cannot make file/run: "),
         (&["corpus:2012:1", "--out", "."], ".: is not empty and holds no run"),
         (&["corpus:2012:1", "--seed", "2", "--out", "run"], "run: holds the run of another plan"),
-        (&["corpus:2012:1", "--resume", "--out", "none"], "none: holds no run to resume"),
+        (&["corpus:2012:1", "--seed", "2", "--resume", "--out", "run"], "run: holds the run of another plan"),
+        (&["corpus:2012:1", "--resume", "--out", "."], ".: is not empty and holds no run"),
         (&["--plan", "none.toml"], "cannot read none.toml: "),
         (&["--plan", "bad.toml"], "bad.toml:2: unknown field `colour`"),
     ];

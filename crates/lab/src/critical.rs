@@ -6,9 +6,9 @@
 //!
 //! * **Before `onload`**: the resource that was used last. Between its use and `onload` the browser computed.
 //! * **Between its arrival and its use** a resource waited for its own computation, and for the main thread, or for
-//!   what must be used before it. If the use of a script, a style sheet or a document, or the arrival of the document
-//!   that refers to it, lies within, the walk goes on from the last of them, since the main thread does one thing after
-//!   the other; what remains is *compute*.
+//!   what must be used before it. If the use of a script, a style sheet or a document lies within (or, for a deferred
+//!   script, the arrival of its document), the walk goes on from the last of them, since the main thread does one thing
+//!   after the other; what remains is *compute*.
 //! * **Between first byte and arrival**: *receive*. **Between request and first byte**: *wait*, which is the round
 //!   trip, the server's thinking, and whatever the server sent on the same connection first.
 //! * **Between discovery and request**: *dns*, *connect* and *tls* as far as the request waited for them; what
@@ -20,7 +20,7 @@
 //! One thing is an approximation: a reference that an inline script wrote is found when the parser gets there, and
 //! what the parser waited for on its way (bytes, or scripts) is taken to be the last script or style sheet used before.
 
-use page::{Cause, Kind, Page, ResourceId};
+use page::{Cause, Kind, Page, ResourceId, ScriptMode};
 
 use crate::result::{Phases, RequestRow};
 
@@ -84,17 +84,20 @@ impl Walk<'_> {
         Some(step)
     }
 
-    /// What ended last between `from` and `to`, both excluded, of all that can hold a use back.
+    /// What ended last after `from` and until `to`, of all that can hold a use back. Things that take no time end at the
+    /// same moment: of these, it is the one that arrived last, and after `from`, that let the others go.
     fn awaited(&self, id: ResourceId, from: u64, to: u64) -> Option<(u64, Step)> {
-        let within = |at: Option<u64>| at.filter(|at| from < *at && *at < to);
         let used = self.rows.iter().filter(|row| row.index != id && self.on_main_thread(row.index));
-        let used = used.filter_map(|row| Some((within(row.used_us)?, Step::Used(row.index))));
+        let used = used.filter_map(|row| Some((row.used_us?, row.complete_us?, Step::Used(row.index))));
         let document = match self.page.resources.get(id as usize)?.cause {
-            Cause::Parser { parent, .. } => self.row(parent),
+            Cause::Parser { parent, script: ScriptMode::Defer, .. } => self.row(parent),
             _ => None,
         };
-        let arrived = document.and_then(|row| Some((within(row.complete_us)?, Step::Arrived(row.index))));
-        used.chain(arrived).max_by_key(|(at, _)| *at)
+        let arrived = document.and_then(|row| row.complete_us.map(|at| (at, at, Step::Arrived(row.index))));
+        used.chain(arrived)
+            .filter(|(at, complete, _)| from < *at && (*at < to || *at == to && from < *complete))
+            .max_by_key(|(at, complete, _)| (*at, *complete))
+            .map(|(at, _, step)| (at, step))
     }
 
     /// Whether using this resource takes the main thread, or releases it to somebody.

@@ -16,7 +16,7 @@ use crate::summary::{Summary, summarise};
 pub struct Options<'a> {
     /// The run folder.
     pub dir: &'a Path,
-    /// Take up the run that the folder holds.
+    /// Take up the run that the folder holds, if it holds one.
     pub resume: bool,
     /// Threads.
     pub threads: usize,
@@ -41,7 +41,7 @@ pub fn race(plan: &Plan, collected: &Collected, options: Options<'_>) -> Result<
         }
     }
     let jobs = Jobs::new(plan, &collected.pages);
-    let mut folder = if resume {
+    let mut folder = if resume && dir.join(folder::PLAN).exists() {
         Folder::resume(dir, plan, collected, environment, jobs.keys())?
     } else {
         Folder::create(dir, plan, collected, environment)?

@@ -89,6 +89,23 @@ fn a_script_that_waits_for_a_style_sheet_passes_the_path_to_it() {
     assert_eq!(load.split(460), [0, 0, 0, 0, 200, 200, 60]);
 }
 
+/// Nothing computes. The second script and the document's end were let go by the first script, at the same moment.
+#[test]
+fn of_things_that_end_at_one_moment_the_last_to_arrive_let_the_others_go() {
+    let load = Load::new([0, 0, 100, 150, 400])
+        .with(Kind::Script, found_at(1), [105, 105, 205, 400, 400])
+        .with(Kind::Script, found_at(2), [105, 105, 205, 300, 400]);
+    assert_eq!(load.split(400), [0, 0, 0, 0, 200, 200, 0]);
+}
+
+/// A deferred script waits for its document's last byte, at 300; a synchronous one would not.
+#[test]
+fn a_deferred_script_waits_for_its_document() {
+    let cause = Cause::Parser { parent: 0, offset: 1, script: ScriptMode::Defer };
+    let load = Load::new([0, 0, 100, 300, 320]).with(Kind::Script, cause, [110, 110, 210, 220, 310]);
+    assert_eq!(load.split(320), [0, 0, 0, 0, 100, 200, 20]);
+}
+
 /// The script asks for data 30 ms after it has run, which goes through a busy connection.
 #[test]
 fn what_a_script_asks_for_hangs_on_its_use() {
