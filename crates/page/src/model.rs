@@ -51,7 +51,7 @@ pub struct Host {
     pub scheme_tls: bool,
     /// TCP port.
     pub port: u16,
-    /// The smallest TCP connect time recorded, which is one round trip.
+    /// One round trip as recorded: the smallest TCP connect time that was measured whole.
     pub rtt: Option<Duration>,
     /// The longest name look-up recorded.
     pub dns: Option<Duration>,
@@ -165,7 +165,7 @@ pub struct Resource {
     /// Computation when it is used: a script runs, a style sheet is applied, a document is parsed (spread evenly over
     /// its bytes).
     pub exec: Duration,
-    /// Recorded as starting after `onload`, which therefore does not wait for it.
+    /// `onload` does not wait for it: recorded as asked for after `onload`, or as still loading when that fired.
     pub after_load: bool,
     /// An inline script inserted the reference, so that the preload scanner does not see it. Only for
     /// [`Cause::Parser`].
