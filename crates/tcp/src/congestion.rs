@@ -183,7 +183,8 @@ mod tests {
         let rounds = (seconds / rtt.as_secs_f64()) as u64;
         let mut seen = Vec::new();
         for round in 0..rounds {
-            for _ in 0..cwnd {
+            let window = cwnd;
+            for _ in 0..window {
                 cwnd = cc.avoid(cwnd, Ack { now: Instant::ZERO + rtt * round, segments: 1, rtt });
             }
             seen.push(cwnd);

@@ -60,8 +60,8 @@ impl std::error::Error for Error {}
 /// One end of a TCP connection that carries counts of bytes. The bytes themselves stay with the caller: as they
 /// arrive in order, the n-th byte read at one end is the n-th written at the other.
 ///
-/// Commands and `handle_*` change it; drain `poll_event` and `poll_transmit` after each, then come back at `poll_timeout`.
-/// Reading or writing may make more to transmit, so drain until both are empty.
+/// Commands and `handle_*` change it; drain `poll_event` and `poll_transmit` after each, as the crate's documentation
+/// shows, then come back at `poll_timeout`.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     config: Config,
@@ -233,8 +233,11 @@ impl Endpoint {
     /// over more than [`writable`](Self::writable): they are queued. On a failed connection they are dropped.
     ///
     /// # Panics
-    /// After [`close`](Self::close).
+    /// After [`close`](Self::close), unless `n` is 0.
     pub fn write(&mut self, n: u64) {
+        if n == 0 {
+            return;
+        }
         match &mut self.state {
             State::Open(open) => {
                 assert!(!open.sender.closed(), "write after close");

@@ -30,8 +30,8 @@ pub(crate) struct Recovery {
     /// The first retransmission goes out whatever cwnd says (RFC 6675 §5 step 4.3, RFC 6937 §3).
     pub force: bool,
     prr: Prr,
-    /// RACK's reference: the last sent of all that was delivered, where it ends, how long it took (RFC 8985 §6.2).
-    newest: Option<(Instant, u64)>,
+    /// RACK's reference: the last sent of all that was delivered, by order, and how long it took (RFC 8985 §6.2).
+    newest: u64,
     newest_rtt: Duration,
     /// When RACK will give up on something that may only be late.
     pub look_again: Option<Instant>,
@@ -126,11 +126,11 @@ impl Sender {
     /// Marks what is lost; gives how much.
     fn detect(&mut self, now: Instant, advanced: bool, delivery: &Delivery) -> u32 {
         self.recovery.look_again = None;
-        if let Some(newest) = delivery.newest
-            && Some(newest) > self.recovery.newest
+        if let Some((newest, at)) = delivery.newest
+            && newest > self.recovery.newest
         {
-            self.recovery.newest = Some(newest);
-            self.recovery.newest_rtt = now.since(newest.0);
+            self.recovery.newest = newest;
+            self.recovery.newest_rtt = now.since(at);
         }
         if !self.agreed.sack {
             let partial = advanced && self.recovery.phase == Phase::Recovery;
@@ -151,14 +151,13 @@ impl Sender {
     /// RFC 8985 §6.2. The reordering window of a quarter of a round trip is there only until three segments were
     /// SACKed, as on every path that has never shown reordering; the links here never do.
     fn lose_by_time(&mut self, now: Instant) -> u32 {
-        let Some(newest) = self.recovery.newest else { return 0 };
         let reordering = if self.recovery.phase != Phase::Open || self.board.sacked() >= DUP_THRESH {
             Duration::ZERO
         } else {
             self.rtt.min.min(self.rtt.srtt.unwrap_or_default()) / 4
         };
         let grace = self.recovery.newest_rtt + reordering;
-        let (newly_lost, again) = self.board.lose_by_time(now, newest, grace);
+        let (newly_lost, again) = self.board.lose_by_time(now, self.recovery.newest, grace);
         self.recovery.look_again = again;
         newly_lost
     }

@@ -22,8 +22,9 @@ pub(crate) struct Sent {
     pub resent: bool,
     /// Sent more than once, so its acknowledgement is ambiguous (RFC 6298 §3).
     pub ambiguous: bool,
-    /// When it was sent last.
+    /// When it was sent last, and as the how manieth transmission: within one instant only that tells the order.
     pub at: Instant,
+    pub order: u64,
 }
 
 impl Sent {
@@ -48,8 +49,8 @@ pub(crate) struct Delivery {
     /// Later transmissions of ambiguous segments are not believed: the acknowledgement came too soon to be theirs
     /// (RFC 8985 §6.2 step 2).
     pub believe_before: Instant,
-    /// The last sent of all delivered, and where it ends: RACK's reference (RFC 8985 §6.2).
-    pub newest: Option<(Instant, u64)>,
+    /// The last sent of all delivered, by its order, and when that was: RACK's reference (RFC 8985 §6.2).
+    pub newest: Option<(u64, Instant)>,
 }
 
 impl Delivery {
@@ -68,7 +69,7 @@ impl Delivery {
     fn add(&mut self, sent: &Sent) {
         self.segments += 1;
         if !sent.ambiguous || sent.at <= self.believe_before {
-            self.newest = self.newest.max(Some((sent.at, sent.end())));
+            self.newest = self.newest.max(Some((sent.order, sent.at)));
         }
     }
 }
@@ -88,8 +89,10 @@ pub(crate) struct Scoreboard {
     highest_sacked: [u64; 3],
     /// Segments before this one (by name) have been judged: each arrived, is lost, or stands in `again`.
     judged: u64,
-    /// What was sent again, by name and in the order of time: RACK may find it lost once more.
-    again: VecDeque<(u64, Instant)>,
+    /// What was sent again, by name and order: RACK may find it lost once more.
+    again: VecDeque<(u64, u64)>,
+    /// Transmissions so far.
+    order: u64,
     /// The blocks of the last SACK: what they cover need not be visited again.
     seen: SackBlocks,
 }
@@ -123,8 +126,23 @@ impl Scoreboard {
     /// A new segment was sent. It must follow the last.
     pub fn push(&mut self, seq: u64, len: u32, fin: bool, at: Instant) {
         debug_assert!(self.sent.back().is_none_or(|last| last.end() == seq));
-        let new = Sent { seq, len, fin, sacked: false, lost: false, resent: false, ambiguous: false, at };
-        self.sent.push_back(new);
+        let order = self.next_order();
+        self.sent.push_back(Sent {
+            seq,
+            len,
+            fin,
+            sacked: false,
+            lost: false,
+            resent: false,
+            ambiguous: false,
+            at,
+            order,
+        });
+    }
+
+    fn next_order(&mut self) -> u64 {
+        self.order += 1;
+        self.order
     }
 
     /// Everything before `ack` has arrived.
@@ -219,21 +237,16 @@ impl Scoreboard {
         self.sent.get((self.judged - self.taken) as usize).copied()
     }
 
-    /// RFC 8985 §6.2 step 5: lost is what was sent before `newest` was, and `grace` ago. Gives the number newly lost
-    /// and, if something was sent before but may still come, the moment at which to look again.
+    /// RFC 8985 §6.2 step 5: lost is what was sent before transmission `newest`, and `grace` ago. Gives the number newly
+    /// lost and, if something was sent before but may still come, the moment at which to look again.
     ///
-    /// What was sent once is in order of time because it is in order; what was sent again is kept in that order apart. So
-    /// each transmission is judged once, and the cost is that of what is lost, not of the window.
-    pub fn lose_by_time(
-        &mut self,
-        now: Instant,
-        newest: (Instant, u64),
-        grace: Duration,
-    ) -> (u32, Option<Instant>) {
+    /// What was sent once is in order because it is in sequence; what was sent again is kept in order apart. So each
+    /// transmission is judged once, and the cost is that of what is lost, not of the window.
+    pub fn lose_by_time(&mut self, now: Instant, newest: u64, grace: Duration) -> (u32, Option<Instant>) {
         let (mut count, mut look_again) = (0, None);
         while let Some(sent) = self.first_unjudged() {
             if !sent.sacked && !sent.lost && !sent.ambiguous {
-                if (sent.at, sent.end()) >= newest {
+                if sent.order >= newest {
                     break;
                 }
                 if sent.at + grace > now {
@@ -245,18 +258,19 @@ impl Scoreboard {
             }
             self.judged += 1;
         }
-        while let Some(&(name, at)) = self.again.front() {
+        while let Some(&(name, order)) = self.again.front() {
             let i = name.checked_sub(self.taken).map(|i| i as usize);
             // A later transmission of the same segment stands further behind.
-            let open = |sent: &Sent| !sent.sacked && sent.at == at && (sent.resent || !sent.lost);
+            let open = |sent: &&Sent| !sent.sacked && sent.order == order && (sent.resent || !sent.lost);
             if let Some(i) = i
-                && let Some(sent) = self.sent.get(i).filter(|sent| open(sent))
+                && let Some(sent) = self.sent.get(i).filter(open)
             {
-                if (at, sent.end()) >= newest {
+                if order >= newest {
                     break;
                 }
-                if at + grace > now {
-                    look_again = Some(look_again.map_or(at + grace, |other: Instant| other.min(at + grace)));
+                let deadline = sent.at + grace;
+                if deadline > now {
+                    look_again = Some(look_again.map_or(deadline, |other: Instant| other.min(deadline)));
                     break;
                 }
                 self.lose(i);
@@ -308,14 +322,15 @@ impl Scoreboard {
             return None;
         }
         self.first_lost = self.first_lost.max(self.taken);
+        let order = self.next_order();
         loop {
             let i = (self.first_lost - self.taken) as usize;
             self.first_lost += 1;
             let sent = &mut self.sent[i];
             if sent.lost && !sent.resent {
-                (sent.resent, sent.ambiguous, sent.at) = (true, true, now);
+                (sent.resent, sent.ambiguous, sent.at, sent.order) = (true, true, now, order);
                 self.resent += 1;
-                self.again.push_back((self.first_lost - 1, now));
+                self.again.push_back((self.first_lost - 1, order));
                 return Some(*sent);
             }
         }
@@ -328,11 +343,11 @@ impl Scoreboard {
 
     /// The last segment, now sent again as a probe (RFC 8985 §7.3). It does not count as lost.
     pub fn resend_last(&mut self, now: Instant) -> Option<Sent> {
+        let (name, order) = (self.taken + self.sent.len() as u64, self.next_order());
         let last = self.sent.back_mut()?;
-        (last.ambiguous, last.at) = (true, now);
-        let last = *last;
-        self.again.push_back((self.taken + self.sent.len() as u64 - 1, now));
-        Some(last)
+        (last.ambiguous, last.at, last.order) = (true, now, order);
+        self.again.push_back((name - 1, order));
+        Some(*last)
     }
 
     /// Without SACK, a duplicate acknowledgement says that *some* segment arrived; it is counted as if it were the
@@ -357,4 +372,5 @@ impl Scoreboard {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks that happens to have one")]
 mod tests;

@@ -292,12 +292,18 @@ impl Sender {
         self.measure(now, echo, &delivery);
         let duplicate = !advanced && !moved && segment.len == 0 && !segment.flags.fin;
         self.recover(now, segment, advanced, duplicate, &mut delivery, stats);
-        if advanced || self.recovery.look_again.is_some() {
+        if advanced || self.recovery.look_again.is_some() || self.queue_drains(&delivery) {
             self.set_timer(now);
         } else if delivery.segments > 0 && matches!(self.timer, Some((_, Timer::TailLossProbe))) {
             self.timer = Some((now + self.rtt.rto(), Timer::Retransmit));
         }
         advanced
+    }
+
+    /// A SACK of something sent before the first segment was (again) shows that the answer to that one is still on its
+    /// way, behind a queue perhaps longer than any timeout: so the timer starts afresh, as in Linux (`tcp_clean_rtx_queue`).
+    fn queue_drains(&self, delivery: &Delivery) -> bool {
+        matches!((delivery.sacked_sent, self.board.front()), (Some(sent), Some(first)) if sent < first.at)
     }
 
     fn believable(&self, now: Instant) -> Instant {

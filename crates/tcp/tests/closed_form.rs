@@ -4,8 +4,8 @@ mod harness;
 
 use base::{Bitrate, Duration, Instant};
 use harness::closed_form::{SIZES, Transfer, ack_clock, rounds};
-use harness::{Client, Path, World};
-use tcp::{Config, CwndGrowth};
+use harness::{Path, World};
+use tcp::CwndGrowth;
 
 /// From the SYN to the arrival of the last byte, in the simulator. Nothing may be sent twice.
 fn simulate(t: &Transfer) -> Duration {

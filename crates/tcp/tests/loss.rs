@@ -6,8 +6,8 @@
 mod harness;
 
 use base::{Bitrate, Duration, Instant, Rng};
-use harness::{Client, Path, Server, World};
-use tcp::{Config, Congestion, Event, LossDetection, Reduction, Segment};
+use harness::{Client, Path, Rule, Server, World};
+use tcp::{Config, Congestion, Event, LossDetection, Reduction};
 
 fn configs() -> Vec<(&'static str, Config)> {
     let today = Config { syn_retries: 40, data_retries: 40, ..Config::linux_today() };
@@ -28,7 +28,7 @@ fn configs() -> Vec<(&'static str, Config)> {
     ]
 }
 
-fn lossy(rng: &Rng, name: &str, p: f64) -> Box<dyn FnMut(u64, &Segment) -> bool> {
+fn lossy(rng: &Rng, name: &str, p: f64) -> Rule {
     let mut rng = rng.substream(name);
     Box::new(move |_, _| rng.chance(p))
 }
@@ -74,15 +74,33 @@ fn every_transfer_ends_whole_and_in_order_whatever_is_lost() {
             let p = [0.0, 0.01, 0.05, 0.1, 0.2, 0.3][seed as usize % 6];
             let down = [1, 1448, 20_000, 150_000][seed as usize % 4];
             let up = [0, 700, 30_000][seed as usize % 3];
-            let mut world = transfer(&config, seed, p, down, up);
+            let world = transfer(&config, seed, p, down, up);
             let what = format!("{name}, seed {seed}, loss {p}: {down} and {up} bytes arrive");
             let whole = world.client.read == down && world.server.read == up;
             world.require(whole && world.client.in_order() == down && world.server.in_order() == up, &what);
             for side in [Client, Server] {
-                // An end that never hears the last acknowledgement of its FIN goes on asking; the other answers.
                 let closed = world.when(side, Event::Closed).is_some();
                 world.require(closed, &format!("{name}, seed {seed}: {side:?} closes"));
             }
+        }
+    }
+}
+
+/// RFC 8985: with RACK little more is sent again than what was lost, also on a path without a rate, where whole windows leave
+/// and arrive in one instant.
+#[test]
+fn little_more_is_sent_again_than_was_lost() {
+    for kbps in [None, Bitrate::from_kbps(10_000)] {
+        for p in [0.002, 0.01, 0.05] {
+            let config = Config::linux_today();
+            let path = Path { down: kbps, up: kbps, rtt: Duration::from_millis(50) };
+            let mut world = World::new(config.clone(), config, &path);
+            world.server.wire.lose = lossy(&Rng::new(9), "down", p);
+            world.server.to_write = 5_000_000;
+            world.run_while(Instant::MAX, |world| world.client.read < 5_000_000);
+            let lost = world.trace.iter().filter(|(.., lost)| *lost).count() as f64;
+            let again = world.server.tcp.stats().retransmits as f64;
+            assert!(again <= 1.03 * lost + 3.0, "{again} sent again, {lost} lost of p = {p}");
         }
     }
 }

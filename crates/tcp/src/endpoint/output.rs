@@ -59,8 +59,9 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout), if nothing else happens before. It is never earlier
-    /// because of a call to a `poll_` function that returned `None`.
+    /// When to call [`handle_timeout`](Self::handle_timeout), if nothing else happens before. Ask once
+    /// [`poll_transmit`](Self::poll_transmit) has given `None`: transmitting sets timers, and so does finding the
+    /// peer's window closed.
     pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.state {
             State::ExpectSynAck(handshake) | State::ExpectAck(handshake, _) => Some(handshake.again),

@@ -11,12 +11,15 @@ use std::collections::{BTreeMap, VecDeque};
 use base::{Bitrate, Duration, Instant};
 use tcp::{Config, Endpoint, Event, Segment};
 
+/// Which packets vanish: asked with a packet's number, from 0.
+pub type Rule = Box<dyn FnMut(u64, &Segment) -> bool>;
+
 /// A direction: a rate, a queue without end, a propagation delay, and a rule that says which packets vanish.
 pub struct Wire {
     pub rate: Option<Bitrate>,
     pub delay: Duration,
-    /// Asked with the packet's number, from 0. A packet lost takes no time on the wire.
-    pub lose: Box<dyn FnMut(u64, &Segment) -> bool>,
+    /// A packet lost takes no time on the wire.
+    pub lose: Rule,
     free_at: Instant,
     flying: VecDeque<(Instant, Segment)>,
     pub packets: u64,
