@@ -3,7 +3,14 @@
 import { build } from "esbuild";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 
-const common = { bundle: true, minify: true, charset: "utf8", legalComments: "none", target: "es2022", write: false };
+const common = {
+  bundle: true,
+  minify: true,
+  charset: "utf8",
+  legalComments: "none",
+  target: "es2022",
+  write: false,
+};
 const script = await build({ ...common, entryPoints: ["src/main.ts"], format: "iife", metafile: true });
 const style = await build({ ...common, entryPoints: ["src/report.css"] });
 
@@ -21,7 +28,10 @@ function notices(metafile) {
     const file = readdirSync(folder).find((name) => /^licen[sc]e/i.test(name));
     if (!file) throw new Error(`${folder} is bundled and has no licence file`);
     const { name, version } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"));
-    const text = readFileSync(`${folder}/${file}`, "utf8").trim().replaceAll("\r", "").replaceAll("*/", "* /");
+    const text = readFileSync(`${folder}/${file}`, "utf8")
+      .trim()
+      .replaceAll("\r", "")
+      .replaceAll("*/", "* /");
     byText.set(text, [...(byText.get(text) ?? []), `${name} ${version}`]);
   }
   const parts = [...byText].map(([text, names]) => `${names.join(", ")}\n\n${text}`);

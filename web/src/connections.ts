@@ -20,7 +20,8 @@ const HOST_MIN = 35;
 export function connectionView(frame: Frame): Body {
   const placed = new Map<Panel, Map<string, Placed[]>>(frame.panels.map((p) => [p, place(p)]));
   const hosts: string[] = [];
-  for (const byHost of placed.values()) for (const host of byHost.keys()) if (!hosts.includes(host)) hosts.push(host);
+  for (const byHost of placed.values())
+    for (const host of byHost.keys()) if (!hosts.includes(host)) hosts.push(host);
   const tops = new Map<string, number>();
   const heights = new Map<string, number>();
   let height = 0;
@@ -67,7 +68,9 @@ function connectionCounts(counts: number[]): string {
 function place(panel: Panel): Map<string, Placed[]> {
   const byHost = new Map<string, Placed[]>();
   for (const connection of [...panel.shown.connections].sort((a, b) => a.opened - b.opened || a.id - b.id)) {
-    const mine = panel.shown.requests.filter((r) => r.connection === connection.id && r.sent !== null).sort((a, b) => a.sent! - b.sent!);
+    const mine = panel.shown.requests
+      .filter((r) => r.connection === connection.id && r.sent !== null)
+      .sort((a, b) => a.sent! - b.sent!);
     const lanes: Request[][] = [];
     for (const r of mine) {
       const free = lanes.find((lane) => (lane.at(-1)!.complete ?? panel.end) <= r.sent!);
@@ -89,7 +92,8 @@ function rectangle(p: Placed, y: number, at: (ms: number) => number, end: number
   const connected = c.connected ?? gone;
   const ready = c.secured ?? connected;
   const box = (from: number, to: number, look: string) =>
-    to > from && s("rect", { x: at(from), y, width: Math.max(1, at(to) - at(from)), height: p.height, class: look });
+    to > from &&
+    s("rect", { x: at(from), y, width: Math.max(1, at(to) - at(from)), height: p.height, class: look });
   return s(
     "g",
     { class: "connection", "data-connection": c.id },
@@ -104,8 +108,20 @@ function rectangle(p: Placed, y: number, at: (ms: number) => number, end: number
         const last = r.complete ?? end;
         const color = kindColor(r.resource.kind);
         const part = (from: number, to: number, opacity: number) =>
-          s("rect", { x: at(from), y: top, width: Math.max(0.75, at(to) - at(from)), height: high, fill: color, "fill-opacity": opacity });
-        return s("g", { "data-resource": r.resource.index, class: "mark" }, part(r.sent!, first, 0.3), last > first && part(first, last, 1));
+          s("rect", {
+            x: at(from),
+            y: top,
+            width: Math.max(0.75, at(to) - at(from)),
+            height: high,
+            fill: color,
+            "fill-opacity": opacity,
+          });
+        return s(
+          "g",
+          { "data-resource": r.resource.index, class: "mark" },
+          part(r.sent!, first, 0.3),
+          last > first && part(first, last, 1),
+        );
       }),
     ),
   );

@@ -1,5 +1,7 @@
 // The report's data: what the `report` crate packs, and how it is unpacked.
 
+import { clip } from "./format.ts";
+
 /** A value and its 95 % interval. */
 export interface Estimate {
   value: number;
@@ -106,6 +108,14 @@ export interface Overview {
   cells: Cell[][];
 }
 
+/** The longest name shown; some recorders take the address for the title. */
+const NAME_MAX = 90;
+
+/** What a page is called: its title, else its id. */
+export function pageName(overview: Overview, page: number): string {
+  return clip(overview.pages.title[page] || overview.pages.id[page]!, NAME_MAX);
+}
+
 export interface Load {
   run: number;
   seed: string;
@@ -203,7 +213,14 @@ type Column = (number | null)[];
 
 interface PackedDetail {
   assumptions: Assumption[];
-  resources: { index: number[]; parent: Column; url: string[]; kind: string[]; host: string[]; after_load: boolean[] };
+  resources: {
+    index: number[];
+    parent: Column;
+    url: string[];
+    kind: string[];
+    host: string[];
+    after_load: boolean[];
+  };
   shown: (Omit<Shown, "requests" | "connections"> & {
     requests: {
       resource: number[];

@@ -55,10 +55,15 @@ export function characterWidth(size: number): number {
 }
 
 /** A select box with `options` as value and text. */
-export function select(label: string, options: [string, string][], chosen: string, change: (value: string) => void) {
+export function select(
+  label: string,
+  options: [string, string][],
+  chosen: string,
+  change: (value: string) => void,
+) {
   const box = h(
     "select",
-    { onchange: () => change(box.value) },
+    { id: `choose-${label.toLowerCase()}`, onchange: () => change(box.value) },
     options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)),
   );
   return h("label", { class: "field" }, h("span", {}, label), box);

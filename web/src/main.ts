@@ -1,150 +1,148 @@
 // A velodrome report: the overview of a run and, behind every point and row, one page.
 
-import { distribution, scatter } from "./charts.ts";
-import { unpackOverview, unpackPage, type Overview } from "./data.ts";
-import { h, replace, select } from "./dom.ts";
-import { plural, protocol } from "./format.ts";
+import { pageName, unpackOverview, unpackPage, type Overview } from "./data.ts";
+import { distribution } from "./distribution.ts";
+import { h, replace, type Child } from "./dom.ts";
+import { protocol } from "./format.ts";
 import { extremes, headline } from "./overview.ts";
-import { pageView, type PageView } from "./page.ts";
-import { METRICS, fromAddress, toAddress, type State } from "./state.ts";
-import { pageTable } from "./table.ts";
+import { PageView } from "./page.ts";
+import { scatter } from "./scatter.ts";
+import { fromAddress, toAddress, type State } from "./state.ts";
+import { PageTable } from "./table.ts";
+import { toolbar } from "./toolbar.ts";
 import { hideTip } from "./tooltip.ts";
 
+const FOOT = "Times in waterfalls are rounded to 0.1 ms. This page holds all its data and loads nothing.";
+
+const root = document.documentElement;
 const app = document.getElementById("app")!;
 
 /** Says on the page itself that something broke: a report is read where no console is open. */
 function fail(what: unknown): void {
   const text = what instanceof Error ? `${what.name}: ${what.message}` : String(what);
-  document.documentElement.dataset["error"] = text;
-  app.prepend(h("p", { class: "failure", role: "alert" }, `This report could not be drawn: ${text}. It needs a browser of 2023 or later.`));
+  const advice = `This report could not be drawn: ${text}. It needs a browser of 2023 or later.`;
+  root.dataset["error"] = text;
+  app.prepend(h("p", { class: "failure", role: "alert" }, advice));
 }
 
 addEventListener("error", (event) => fail(event.error ?? event.message));
 addEventListener("unhandledrejection", (event) => fail(event.reason));
-addEventListener("securitypolicyviolation", (event) => fail(`${event.violatedDirective} forbids ${event.blockedURI}`));
+addEventListener("securitypolicyviolation", (e) => fail(`${e.violatedDirective} forbids ${e.blockedURI}`));
 
-unpackOverview().then(start, fail);
+/** The two screens. Everything looked at is in the address, so that a change is a change of address. */
+class App {
+  private state: State;
+  private view: PageView | null = null;
+  /** How far the overview was scrolled when a page was opened. */
+  private scrolled = 0;
+  private readonly bar = h("header", { class: "toolbar" });
+  private readonly top = h("div");
+  private readonly charts = h("section", { class: "two", id: "charts" });
+  private readonly most = h("section", { class: "two" });
+  private readonly table: PageTable;
+  private readonly home: HTMLElement;
+  private readonly place = h("div");
 
-function start(overview: Overview): void {
-  let state = fromAddress(overview);
-  let view: PageView | null = null;
-  let scrolled = 0;
-  const bar = h("header", { class: "toolbar" });
-  const top = h("div");
-  const charts = h("section", { class: "two", id: "charts" });
-  const most = h("section", { class: "two" });
-  const pages = pageTable(overview, (shown) => drawCharts(new Set(shown)));
-  const home = h("main", { class: "overview" }, top, charts, most, pages.element);
-  const place = h("div");
-  app.replaceChildren(bar, home, place, h("footer", {}, "Times in waterfalls are rounded to 0.1 ms. This page holds all its data and loads nothing."));
+  constructor(private readonly overview: Overview) {
+    this.state = fromAddress(overview);
+    this.table = new PageTable(overview, this.state, () => this.drawCharts());
+    this.home = h("main", { class: "overview" }, this.top, this.charts, this.most, this.table.element);
+    replace(app, this.bar, this.home, this.place, h("footer", {}, FOOT));
+    addEventListener("hashchange", () => void this.arrive());
+    addEventListener("keydown", (event) => this.key(event));
+    void this.draw();
+  }
 
-  const go = (change: Partial<State>) => {
-    location.hash = toAddress(overview, { ...state, ...change });
-  };
+  private go(change: Partial<State>): void {
+    location.hash = toAddress(this.overview, { ...this.state, ...change });
+  }
 
-  function drawCharts(among: Set<number>): void {
-    const metric = state.metric.label;
-    const unit = overview.summary.unit;
-    const one = unit === "page" ? "One point a page, the median of its runs." : "One point a run, as there is one page.";
-    const pair = overview.summary.transports.length > 1;
-    const points = h(
-      "figure",
-      { id: "scatter" },
-      h("h2", {}, `${metric}, ${unit} by ${unit}`),
-      h("p", { class: "muted" }, `${one} On the red line both take the same. Click a point for its waterfall.`),
-      pair && scatter(overview, state, among, (page) => go({ page })),
+  private async arrive(): Promise<void> {
+    const next = fromAddress(this.overview);
+    const [was, is] = [this.state.page, next.page];
+    if (was === null && is !== null) this.scrolled = scrollY;
+    this.state = next;
+    await this.draw();
+    if (was !== null && is === null) scrollTo(0, this.scrolled);
+  }
+
+  private async draw(): Promise<void> {
+    const { overview, state } = this;
+    hideTip();
+    if (state.page === null) this.drawOverview();
+    const focused = document.activeElement?.id;
+    replace(
+      this.bar,
+      toolbar(overview, state, this.table.order, (change) => this.go(change)),
     );
-    const shares = h(
-      "figure",
-      { id: "cdf" },
-      h("h2", {}, `${metric}, share of ${unit}s`),
-      h("p", { class: "muted" }, `Cumulative distribution of the ${unit === "page" ? "pages' medians" : "runs"}. Further left is better.`),
+    if (focused) document.getElementById(focused)?.focus();
+    this.home.hidden = state.page !== null;
+    this.place.hidden = state.page === null;
+    if (state.page === null) this.place.replaceChildren();
+    else await this.drawPage(state.page);
+    const run = () => overview.summary.transports.map(protocol).join(" / ");
+    document.title = `${state.page === null ? run() : pageName(overview, state.page)} – Velodrome`;
+    root.dataset["ready"] = state.page === null ? "overview" : "page";
+  }
+
+  private drawOverview(): void {
+    replace(this.top, headline(this.overview, this.state));
+    this.table.update(this.state);
+    this.drawCharts();
+    replace(this.most, extremes(this.overview, this.state));
+  }
+
+  private drawCharts(): void {
+    const { overview, state } = this;
+    const { transports, unit } = overview.summary;
+    const metric = state.metric.label;
+    const [one, all] =
+      unit === "page"
+        ? ["One point a page, the median of its runs.", "pages' medians"]
+        : ["One point a run, as there is one page.", "runs"];
+    const chart = (id: string, title: string, note: string, ...content: Child[]) =>
+      h("figure", { id }, h("h2", {}, title), h("p", { class: "muted" }, note), content);
+    const open = (page: number) => this.go({ page });
+    const points = () =>
+      chart(
+        "scatter",
+        `${metric}, ${unit} by ${unit}`,
+        `${one} On the red line both take the same. Click a point for its waterfall.`,
+        scatter(overview, state, new Set(this.table.order), open),
+      );
+    const shares = chart(
+      "cdf",
+      `${metric}, share of ${unit}s`,
+      `Cumulative distribution of the ${all}. Further left is better.`,
       distribution(overview, state),
     );
-    replace(charts, pair && points, shares);
+    replace(this.charts, transports.length > 1 && points(), shares);
   }
 
-  function drawOverview(): void {
-    replace(top, headline(overview, state));
-    pages.update(state);
-    drawCharts(new Set(pages.order()));
-    replace(most, extremes(overview, state));
-  }
-
-  async function drawPage(page: number): Promise<void> {
+  private async drawPage(page: number): Promise<void> {
     const detail = await unpackPage(page);
-    if (state.page !== page) return;
-    view = pageView(overview, state, detail);
-    place.replaceChildren(view.element);
-    view.draw();
+    if (this.state.page !== page) return;
+    this.view = new PageView(this.overview, this.state, detail);
+    this.place.replaceChildren(this.view.element);
+    this.view.draw();
     scrollTo(0, 0);
   }
 
-  async function draw(): Promise<void> {
-    hideTip();
-    if (state.page === null) drawOverview();
-    drawToolbar();
-    home.hidden = state.page !== null;
-    place.hidden = state.page === null;
-    if (state.page !== null) await drawPage(state.page);
-    else place.replaceChildren();
-    const title = state.page === null ? overview.summary.transports.map(protocol).join(" / ") : overview.pages.title[state.page] || overview.pages.id[state.page]!;
-    document.title = `${title} – Velodrome`;
-    document.documentElement.dataset["ready"] = state.page === null ? "overview" : "page";
-  }
-
-  function step(by: number): void {
-    const order = pages.order();
-    const at = order.indexOf(state.page!);
-    const next = order[at + by];
-    if (next !== undefined) go({ page: next });
-  }
-
-  function drawToolbar(): void {
-    const { networks, transports } = overview.summary;
-    const named = transports.map((t, i): [string, string] => [String(i), protocol(t)]);
-    const network = networks.length > 1 && select("Network", networks.map((n, i) => [String(i), n.network]), String(state.network), (v) => go({ network: Number(v) }));
-    // Two transports trade places; with more, each side has its own choice.
-    const swap = (side: "x" | "y") => (value: string) => {
-      const chosen = Number(value);
-      const other = side === "x" ? "y" : "x";
-      go({ [side]: chosen, ...(state[other] === chosen && { [other]: state[side] }) });
+  private key(event: KeyboardEvent): void {
+    const { page } = this.state;
+    const typing = (event.target as Element).matches("input, select, textarea");
+    if (page === null || typing || event.altKey || event.ctrlKey || event.metaKey) return;
+    const step = (by: number) => {
+      const next = this.table.order[this.table.order.indexOf(page) + by];
+      if (next !== undefined) this.go({ page: next });
     };
-    const pair = transports.length > 1 && [select("Compare", named, String(state.x), swap("x")), select("with", named, String(state.y), swap("y"))];
-    const parts =
-      state.page === null
-        ? [
-            h("span", { class: "brand" }, "Velodrome ", h("span", { class: "muted" }, [plural(overview.summary.pages, "page"), plural(networks.length, "network"), plural(overview.summary.runs, "run")].join(" · "))),
-            network,
-            pair,
-            select("Figure", METRICS.map((m) => [m.key, m.label]), state.metric.key, (v) => go({ metric: METRICS.find((m) => m.key === v)! })),
-            select("Scale", [["linear", "linear"], ["log", "logarithmic"]], state.log ? "log" : "linear", (v) => go({ log: v === "log" })),
-          ]
-        : [
-            h("a", { class: "back", href: toAddress(overview, { ...state, page: null }) }, "← All pages"),
-            network,
-            pair,
-            h("span", { class: "walk" }, h("button", { onclick: () => step(-1), title: "Left arrow key" }, "‹ Previous"), h("span", { class: "muted" }, `${pages.order().indexOf(state.page) + 1} of ${pages.order().length}`), h("button", { onclick: () => step(1), title: "Right arrow key" }, "Next ›")),
-          ];
-    replace(bar, h("div", { class: "inner" }, parts));
-  }
-
-  addEventListener("hashchange", () => {
-    const next = fromAddress(overview);
-    if (state.page === null && next.page !== null) scrolled = scrollY;
-    const back = state.page !== null && next.page === null;
-    state = next;
-    void draw().then(() => back && scrollTo(0, scrolled));
-  });
-  addEventListener("keydown", (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || (event.target as Element).matches("input, select, textarea")) return;
-    if (state.page === null) return;
-    if (view?.key(event.key)) event.preventDefault();
+    if (this.view?.key(event.key)) event.preventDefault();
     else if (event.key === "ArrowLeft") step(-1);
     else if (event.key === "ArrowRight") step(1);
-    else if (event.key === "Escape") go({ page: null });
-  });
-  // The order of the table is the order of the pages, so it is there even when a link leads to a page first.
-  pages.update(state);
-  void draw();
+    else if (event.key === "Escape") this.go({ page: null });
+  }
 }
+
+unpackOverview()
+  .then((overview) => new App(overview))
+  .catch(fail);

@@ -50,7 +50,11 @@ export function fromAddress(overview: Overview): State {
   const y = among("y", transports, transports.length > 1 ? (x === 1 ? 0 : 1) : 0);
   const page = overview.pages.id.indexOf(asked.get("page") ?? "");
   return {
-    network: among("network", networks.map((n) => n.network), 0),
+    network: among(
+      "network",
+      networks.map((n) => n.network),
+      0,
+    ),
     x,
     y,
     metric: METRICS.find((m) => m.key === asked.get("metric")) ?? METRICS[0]!,

@@ -62,8 +62,13 @@ let clips = 0;
 export function timeline(title: Child, frame: Frame, body: Body, gestures: Gestures): HTMLElement {
   const { width } = frame;
   const headHeight = LINE * (2 + MILESTONES.length) + 4;
-  const head = s("svg", { width, height: headHeight, class: "axis", "aria-hidden": "true" }, frame.panels.map((p) => axis(frame, p, headHeight)));
-  const area = (panel: Panel, look = "") => s("rect", { x: panel.left, y: 0, width: panel.width, height: body.height, class: look });
+  const head = s(
+    "svg",
+    { width, height: headHeight, class: "axis", "aria-hidden": "true" },
+    frame.panels.map((p) => axis(frame, p, headHeight)),
+  );
+  const area = (panel: Panel, look = "") =>
+    s("rect", { x: panel.left, y: 0, width: panel.width, height: body.height, class: look });
   const panels = frame.panels.map((panel) => {
     const at = panelScale(frame, panel);
     const clip = `clip-${clips++}`;
@@ -72,13 +77,31 @@ export function timeline(title: Child, frame: Frame, body: Body, gestures: Gestu
       s(
         "g",
         { "clip-path": `url(#${clip})` },
-        ticks(frame, panel).map((t) => s("line", { x1: at(t), x2: at(t), y1: 0, y2: body.height, class: "gridline" })),
+        ticks(frame, panel).map((t) =>
+          s("line", { x1: at(t), x2: at(t), y1: 0, y2: body.height, class: "gridline" }),
+        ),
         body.panel(panel, at),
-        milestones(panel.shown.load).map((m) => s("line", { x1: at(m.ms), x2: at(m.ms), y1: 0, y2: body.height, class: "milestone", stroke: `var(${m.color})` })),
+        milestones(panel.shown.load).map((m) =>
+          s("line", {
+            x1: at(m.ms),
+            x2: at(m.ms),
+            y1: 0,
+            y2: body.height,
+            class: "milestone",
+            stroke: `var(${m.color})`,
+          }),
+        ),
       ),
     ];
   });
-  const drawing = s("svg", { width, height: body.height, class: "drawing" }, frame.panels.map((p) => area(p, "ground")), body.labels, panels, body.over);
+  const drawing = s(
+    "svg",
+    { width, height: body.height, class: "drawing" },
+    frame.panels.map((p) => area(p, "ground")),
+    body.labels,
+    panels,
+    body.over,
+  );
   listen(drawing, frame, gestures);
   return h("section", { class: "timeline" }, h("div", { class: "sticky" }, title, head), drawing);
 }
@@ -101,7 +124,11 @@ function axis(frame: Frame, panel: Panel, height: number): Child {
   const right = panel.left + panel.width;
   const bottom = height - LINE - 2;
   return [
-    s("text", { x: panel.left, y: LINE - 3, class: "panelname", fill: `var(--t${panel.shown.transport}-ink)` }, panel.name),
+    s(
+      "text",
+      { x: panel.left, y: LINE - 3, class: "panelname", fill: `var(--t${panel.shown.transport}-ink)` },
+      panel.name,
+    ),
     milestones(panel.shown.load).map((m, i) => {
       if (!inside(m.ms)) return null;
       const x = at(m.ms);
@@ -109,13 +136,24 @@ function axis(frame: Frame, panel: Panel, height: number): Child {
       const y = LINE * (i + 2) - 3;
       return [
         s("line", { x1: x, x2: x, y1: y - 10, y2: height, class: "milestone", stroke: `var(${m.color})` }),
-        s("text", { x: flip ? x - 5 : x + 5, y, "text-anchor": flip ? "end" : "start", fill: `var(${m.color})` }, `${m.name} ${time(m.ms)}`),
+        s(
+          "text",
+          { x: flip ? x - 5 : x + 5, y, "text-anchor": flip ? "end" : "start", fill: `var(${m.color})` },
+          `${m.name} ${time(m.ms)}`,
+        ),
       ];
     }),
     ticks(frame, panel).map((t) => {
       const x = at(t);
       const anchor = x < panel.left + 16 ? "start" : x > right - 22 ? "end" : "middle";
-      return [s("line", { x1: x, x2: x, y1: height - 4, y2: height, class: "tick" }), s("text", { x, y: bottom + LINE - 3, "text-anchor": anchor, class: "ticktext" }, tickText(t, to - from))];
+      return [
+        s("line", { x1: x, x2: x, y1: height - 4, y2: height, class: "tick" }),
+        s(
+          "text",
+          { x, y: bottom + LINE - 3, "text-anchor": anchor, class: "ticktext" },
+          tickText(t, to - from),
+        ),
+      ];
     }),
     s("line", { x1: panel.left, x2: right, y1: height - 0.5, y2: height - 0.5, class: "tick" }),
   ];
@@ -138,7 +176,11 @@ function listen(drawing: SVGSVGElement, frame: Frame, gestures: Gestures): void 
     const { x } = point(event);
     const panel = frame.panels.find((p) => x >= p.left && x <= p.left + p.width);
     if (!panel || event.button !== 0) return;
-    drag = { panel, from: x, mark: s("rect", { class: "brush", y: 0, height: drawing.height.baseVal.value, width: 0 }) };
+    drag = {
+      panel,
+      from: x,
+      mark: s("rect", { class: "brush", y: 0, height: drawing.height.baseVal.value, width: 0 }),
+    };
     drawing.append(drag.mark);
   });
   drawing.addEventListener("pointermove", (event) => {

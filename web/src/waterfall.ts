@@ -9,7 +9,7 @@ import { panelScale, type Body, type Frame, type Panel } from "./timeline.ts";
 const ROW = 18;
 const BAR = 12;
 /** Where a label's text starts, after the number and the mark of its kind. */
-const TEXT_LEFT = 74;
+const TEXT_LEFT = 78;
 
 export interface Waterfall extends Body {
   /** Resource at a height. */
@@ -26,7 +26,9 @@ export function discoveryOrder(panels: Panel[]): number[] {
   const order: number[] = [];
   const seen = new Set<number>();
   for (const panel of panels) {
-    for (const r of [...panel.shown.requests].sort((a, b) => a.discovered - b.discovered || a.resource.index - b.resource.index)) {
+    for (const r of [...panel.shown.requests].sort(
+      (a, b) => a.discovered - b.discovered || a.resource.index - b.resource.index,
+    )) {
       if (!seen.has(r.resource.index)) order.push(r.resource.index);
       seen.add(r.resource.index);
     }
@@ -42,15 +44,25 @@ export function waterfall(frame: Frame, order: number[]): Waterfall {
   const all = frame.panels.flatMap((p) => p.shown.requests);
   const home = all.find((r) => r.resource.parent === null)?.resource.host ?? "";
   const top = (resource: number) => rows.get(resource)! * ROW;
-  const stripes = order.flatMap((_, i) => (i % 2 ? [s("rect", { x: 0, y: i * ROW, width: frame.width, height: ROW, class: "stripe" })] : []));
+  const stripes = order.flatMap((_, i) =>
+    i % 2 ? [s("rect", { x: 0, y: i * ROW, width: frame.width, height: ROW, class: "stripe" })] : [],
+  );
   const room = Math.floor((frame.labelWidth - TEXT_LEFT - 8) / characterWidth(12));
-  const labels = order.map((resource) => label(all.find((r) => r.resource.index === resource)!, home, top(resource), room));
+  const labels = order.map((resource) =>
+    label(
+      all.find((r) => r.resource.index === resource)!,
+      home,
+      top(resource),
+      room,
+    ),
+  );
 
   function mark(resource: number | null): void {
     under.replaceChildren();
     over.replaceChildren();
     if (resource === null || !rows.has(resource)) return;
-    const band = (r: number, kind: string) => under.append(s("rect", { x: 0, y: top(r), width: frame.width, height: ROW, class: kind }));
+    const band = (r: number, kind: string) =>
+      under.append(s("rect", { x: 0, y: top(r), width: frame.width, height: ROW, class: kind }));
     const own = all.find((r) => r.resource.index === resource)!;
     const asked = new Set(all.filter((r) => r.resource.parent === resource).map((r) => r.resource.index));
     for (const child of asked) if (rows.has(child)) band(child, "row-asked");
@@ -93,9 +105,24 @@ function label(r: Request, home: string, y: number, room: number): Child {
     "g",
     { class: `label${r.outcome === "failed" ? " failed" : ""}${resource.afterLoad ? " after" : ""}` },
     s("text", { x: 26, y: y + 13, "text-anchor": "end", class: "number" }, String(resource.index)),
-    s("rect", { x: 32, y: y + 3, width: 36, height: 12, rx: 2, fill: color, "fill-opacity": 0.22, stroke: color, "stroke-width": 1 }),
-    s("text", { x: 50, y: y + 12.5, "text-anchor": "middle", class: "chip" }, KINDS[resource.kind] ?? "…"),
-    s("text", { x: TEXT_LEFT, y: y + 13 }, host && s("tspan", { class: "host" }, `${host} `), clip(path, room - host.length - (host ? 1 : 0))),
+    s("rect", {
+      x: 32,
+      y: y + 2,
+      width: 40,
+      height: 14,
+      rx: 2,
+      fill: color,
+      "fill-opacity": 0.22,
+      stroke: color,
+      "stroke-width": 1,
+    }),
+    s("text", { x: 52, y: y + 13, "text-anchor": "middle", class: "chip" }, KINDS[resource.kind] ?? "…"),
+    s(
+      "text",
+      { x: TEXT_LEFT, y: y + 13 },
+      host && s("tspan", { class: "host" }, `${host} `),
+      clip(path, room - host.length - (host ? 1 : 0)),
+    ),
   );
 }
 
@@ -109,12 +136,20 @@ function bar(r: Request, y: number, at: (ms: number) => number, end: number): Ch
     pieces.map(({ phase, from, to }) => {
       const thin = phase === "queued";
       const high = thin ? 5 : BAR;
-      return s("rect", { x: at(from), y: mid - high / 2, width: Math.max(0.75, at(to) - at(from)), height: high, fill: `var(--${phase})`, ...(thin && { class: "queued" }) });
+      return s("rect", {
+        x: at(from),
+        y: mid - high / 2,
+        width: Math.max(0.75, at(to) - at(from)),
+        height: high,
+        fill: `var(--${phase})`,
+        ...(thin && { class: "queued" }),
+      });
     }),
-    r.used !== null && r.used > last && [
-      s("line", { x1: at(last), x2: at(r.used), y1: mid, y2: mid, class: "compute" }),
-      s("line", { x1: at(r.used), x2: at(r.used), y1: mid - 4, y2: mid + 4, class: "compute" }),
-    ],
+    r.used !== null &&
+      r.used > last && [
+        s("line", { x1: at(last), x2: at(r.used), y1: mid, y2: mid, class: "compute" }),
+        s("line", { x1: at(r.used), x2: at(r.used), y1: mid - 4, y2: mid + 4, class: "compute" }),
+      ],
     r.outcome === "failed" && s("path", { d: `M${at(last) - 4} ${mid - 4}l8 8m0 -8l-8 8`, class: "cross" }),
   );
 }
