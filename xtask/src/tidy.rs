@@ -22,11 +22,12 @@ pub(crate) struct File {
 /// Runs every check; whether all are content.
 pub(crate) fn run(root: &Path) -> Result<bool, String> {
     let files = read_tree(root)?;
-    let checks: [(&str, &str, Vec<Fault>); 8] = [
+    let checks: [(&str, &str, Vec<Fault>); 9] = [
         ("floors", "each crate depends on lower floors only", floors::check(&files)),
         ("crates", "README, essay, lints and example in each", crates::check(&files)),
         ("entropy", "no clock, no sleep, no generator but our own", sources::bans(&files)),
         ("order", "no hash map", sources::hash_maps(&files)),
+        ("rounding", "no function whose last bit is the platform's", sources::platform_maths(&files)),
         ("length", "files of at most 600 lines of code", sources::lengths(&files)),
         ("allowances", "each says its reason", sources::allowances(&files)),
         ("ignored", "each test skipped says its reason", sources::ignored(&files)),

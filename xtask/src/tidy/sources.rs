@@ -59,6 +59,23 @@ pub(super) fn hash_maps(files: &[File]) -> Vec<Fault> {
     faults
 }
 
+/// No function of the platform's mathematics library: its last bit differs from one to the next, and so would results.
+pub(super) fn platform_maths(files: &[File]) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (_, file) in sources(files) {
+        let code = blank(&file.text);
+        for what in
+            [".ln()", ".log10()", ".log2()", ".exp()", ".powf(", ".cbrt()", ".sin()", ".cos()", ".tanh()"]
+        {
+            let remedy = format!("{what} rounds as the platform likes: use the function of the `libm` crate");
+            faults.extend(
+                lines_with(&code, what).into_iter().map(|line| Fault::line(&file.path, line, &remedy)),
+            );
+        }
+    }
+    faults
+}
+
 pub(super) fn lengths(files: &[File]) -> Vec<Fault> {
     let is_test = |path: &str| path.ends_with("/tests.rs") || path.contains("/tests/");
     let mut faults = Vec::new();
@@ -122,6 +139,13 @@ mod tests {
             ["crates/cli/src/a.rs:2"]
         );
         assert!(places(hash_maps, "crates/cli/src/a.rs", "BTreeMap // HashMap").is_empty());
+    }
+
+    #[test]
+    fn functions_that_round_as_the_platform_likes_are_found() {
+        let path = "crates/lab/src/a.rs";
+        assert_eq!(places(platform_maths, path, "x.sqrt();\ny.ln();"), ["crates/lab/src/a.rs:2"]);
+        assert!(places(platform_maths, path, "libm::log(y) // y.ln()").is_empty());
     }
 
     #[test]

@@ -501,5 +501,5 @@ impl<'a> Builder<'a> {
 
 /// A log-normal deviate of mean 1 whose logarithm has the standard deviation `sigma`.
 fn lognormal(rng: &mut Rng, sigma: f64) -> f64 {
-    (sigma * rng.normal() - sigma * sigma / 2.0).exp()
+    libm::exp(sigma * rng.normal() - sigma * sigma / 2.0)
 }
