@@ -81,6 +81,8 @@ pub enum Threshold {
     Bytes(u32),
     /// Half the window's size.
     Half,
+    /// A quarter of it.
+    Quarter,
 }
 
 impl WindowPolicy {
@@ -101,9 +103,10 @@ impl WindowPolicy {
         Self { size, update: Threshold::Half, eager_below: 0, autotune_max: 0 }
     }
 
-    /// `start` bytes, returned by halves, growing to twice the measured bandwidth-delay product, at most `max`.
+    /// `start` bytes, growing to twice the measured bandwidth-delay product, at most `max`. Returned by quarters, so that
+    /// at least three quarters of a window arrive in a round trip that only the window limits, and it is seen to.
     pub const fn autotuned(start: u32, max: u32) -> Self {
-        Self { size: start, update: Threshold::Half, eager_below: 0, autotune_max: max }
+        Self { size: start, update: Threshold::Quarter, eager_below: 0, autotune_max: max }
     }
 }
 
@@ -186,6 +189,7 @@ impl RecvWindow {
             _ if left <= u64::from(self.policy.eager_below) => 1,
             Threshold::Bytes(bytes) => u64::from(bytes).clamp(1, self.size.max(1)),
             Threshold::Half => (self.size / 2).max(1),
+            Threshold::Quarter => (self.size / 4).max(1),
         };
         if credit < wanted {
             return None;

@@ -325,3 +325,52 @@ fn hash(symbols: &[u16]) -> usize {
     let key = u32::from(symbols[0]) << 16 ^ u32::from(symbols[1]) << 8 ^ u32::from(symbols[2]);
     (key.wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)) as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compress::Decompressor;
+    use crate::dictionary;
+    use crate::{Limits, Misbehaviour, Version};
+
+    /// RFC 1951 §3.2.5: all lengths, and distances around every change of symbol, through the decoder.
+    #[test]
+    fn every_length_and_distance_has_its_code() {
+        let text: Vec<u8> = (0..40_000_u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect();
+        let near = |d: usize| [d.saturating_sub(1), d, d + 1];
+        let distances: Vec<usize> = (0..16)
+            .flat_map(|bit| [near(1 << bit), near(3 << bit >> 1)])
+            .flatten()
+            .filter(|d| *d > 0)
+            .collect();
+        for len in MIN_MATCH..=MAX_MATCH {
+            for distance in distances.iter().filter(|d| **d <= 32_768) {
+                if len > MIN_MATCH && len < MAX_MATCH && distance % 5 != len % 5 {
+                    continue; // a fifth of the square, and all of its edge
+                }
+                let mut deflater = Deflater::new(&dictionary::V3, 15);
+                let mut out = Vec::new();
+                deflater.begin(&mut out);
+                text.iter().for_each(|b| deflater.literal(*b, &mut out));
+                deflater.copy(len, *distance, &mut out);
+                deflater.end(&mut out);
+                let mut decompressor = Decompressor::new(Version::V3);
+                let read = decompressor.inflate(&out, &Limits::default()).unwrap();
+                let expected: Vec<u8> =
+                    text[text.len() - distance..].iter().cycle().take(len).copied().collect();
+                assert_eq!(read[text.len()..], expected, "length {len}, distance {distance}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_distance_to_before_the_dictionary_is_the_peers_error() {
+        let mut deflater = Deflater::new(&dictionary::V3, 15);
+        let mut out = Vec::new();
+        deflater.begin(&mut out);
+        deflater.copy(3, 1_424, &mut out);
+        deflater.end(&mut out);
+        let read = Decompressor::new(Version::V3).inflate(&out, &Limits::default()).map(<[u8]>::to_vec);
+        assert_eq!(read, Err(Misbehaviour::BadCompression));
+    }
+}

@@ -425,12 +425,13 @@ impl Session {
 
     /// Ends a stream at once; a client that no longer wants an answer says CANCEL. What it had queued is dropped, what
     /// arrives for it is discarded, and none of its events follow. With CANCEL, the pushes that belong to it end too
-    /// (§3.3.2). Nothing happens if the stream is gone.
+    /// (§3.3.2). A stream that has
+    /// ended needs no RST_STREAM and gets none.
     pub fn reset(&mut self, id: StreamId, status: Status) {
+        self.events.retain(|event| event.stream() != Some(id));
         if self.remove(id.0) {
             let status = status.on(self.config.version);
             self.emit(Control::RstStream { id: id.0, status });
-            self.events.retain(|event| event.stream() != Some(id));
             if status == Status::CANCEL {
                 self.end_pushes(id.0, By::Us);
             }
