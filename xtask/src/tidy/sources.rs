@@ -64,9 +64,7 @@ pub(super) fn platform_maths(files: &[File]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (_, file) in sources(files) {
         let code = blank(&file.text);
-        for what in
-            [".ln()", ".log10()", ".log2()", ".exp()", ".powf(", ".cbrt()", ".sin()", ".cos()", ".tanh()"]
-        {
+        for what in ["ln()", "log10()", "log2()", "exp()", "powf(", "cbrt()", "sin()", "cos()", "tanh()"] {
             let remedy = format!("{what} rounds as the platform likes: use the function of the `libm` crate");
             faults.extend(
                 lines_with(&code, what).into_iter().map(|line| Fault::line(&file.path, line, &remedy)),
