@@ -169,6 +169,9 @@ pub struct SettingArgs {
     /// HTTP/1.1 connections to one host.
     #[arg(long, value_name = "N")]
     connections_per_host: Option<u32>,
+    /// When a load that is not done is given up.
+    #[arg(long, value_name = "S")]
+    give_up: Option<u32>,
 }
 
 impl SettingArgs {
@@ -193,6 +196,7 @@ impl SettingArgs {
             compute: self.compute,
             host_rtt: self.host_rtt,
             connections_per_host: self.connections_per_host,
+            give_up_ms: self.give_up.map(|seconds| f64::from(seconds) * 1e3),
         }
     }
 }

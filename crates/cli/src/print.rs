@@ -15,9 +15,16 @@ const BOLD: Style = Style::new().bold();
 const FASTER: Style = AnsiColor::Green.on_default().bold();
 const SLOWER: Style = AnsiColor::Red.on_default().bold();
 
-/// Prints to standard output. Whoever reads it may stop reading (`| head`), which is not an error.
+/// Prints to standard output. Whoever reads it may stop reading (`| head`), which is not an error; anything else that
+/// stops it ends the program.
 pub fn out(text: &str) {
-    let _ = anstream::stdout().write_all(text.as_bytes());
+    match anstream::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            complain(&format!("cannot write to standard output: {e}"));
+            std::process::exit(2);
+        }
+        _ => {}
+    }
 }
 
 /// One line on standard error.
@@ -123,11 +130,12 @@ fn write_comparison(out: &mut String, c: &Comparison, of: &str) {
     };
     let _ = writeln!(
         out,
-        "\n{} is {style}{:.1} % {word}{style:#} than {} on average {}, {:.1} % in the median {};\n\
-         faster for {} and slower for {} of {} {of}{sure}",
+        "\n{} is {style}{:.1} % {word}{style:#} than {} on average\n  \
+         speed-up: mean {:.1} % {}, median {:.1} % {}; faster for {} and slower for {} of {} {of}{sure}",
         c.other,
         mean.value.abs(),
         c.first,
+        mean.value,
         interval(Some(mean), 1),
         median.value,
         interval(Some(median), 1),
@@ -252,3 +260,6 @@ fn interval(e: Option<Estimate>, decimals: usize) -> String {
         _ => "[–]".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,7 +64,7 @@ fn watch(
 ) -> Result<(lab::summary::Summary, f64), Error> {
     // Draws nothing unless standard error is a terminal.
     let bar = if args.quiet || args.json { ProgressBar::hidden() } else { ProgressBar::no_length() };
-    let style = "{bar:40} {pos}/{len} loads, {per_sec}, {eta} left";
+    let style = "{bar:40} {pos} of {len} loads, {eta} left";
     bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
     bar.set_length(lab::run::Jobs::new(plan, &collected.pages).len());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -149,6 +149,7 @@ pub struct Overrides {
     pub compute: Option<Compute>,
     pub host_rtt: Option<HostRtt>,
     pub connections_per_host: Option<u32>,
+    pub give_up_ms: Option<f64>,
 }
 
 impl Network {
@@ -287,6 +288,7 @@ impl Network {
         set(&mut self.compute, &o.compute);
         set(&mut self.host_rtt, &o.host_rtt);
         set(&mut self.connections_per_host, &o.connections_per_host);
+        set(&mut self.give_up_ms, &o.give_up_ms);
         Ok(())
     }
 

@@ -157,9 +157,8 @@ impl Collected {
 }
 
 fn is_har(path: &Path) -> bool {
-    path.file_name()
-        .and_then(|name| name.to_str())
-        .is_some_and(|name| name.ends_with(".har") || name.ends_with(".har.gz"))
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.ends_with(".har") || name.ends_with(".har.gz")
 }
 
 /// Two files may call their pages alike: the second of a name becomes `name-2`.

@@ -63,8 +63,9 @@ pub(crate) fn published(network: &Network, comparison: &Comparison, pages: &[Pag
     let claim = CLAIMS.iter().find(|c| {
         c.network == network.name && first.starts_with(c.transports.0) && other.starts_with(c.transports.1)
     })?;
-    let mut differs =
-        vec![format!("their pages: {}; ours: {} of {} sites", claim.pages, pages.len(), sites(pages))];
+    let generated = pages.iter().all(|p| p.source.starts_with("corpus:"));
+    let ours = if generated { "generated".to_owned() } else { format!("of {} sites", sites(pages)) };
+    let mut differs = vec![format!("their pages: {}; ours: {}, {ours}", claim.pages, pages.len())];
     if other != "spdy2" {
         differs.push(format!("theirs spoke the SPDY of its time, 2 at most; ours is {other}"));
     }
