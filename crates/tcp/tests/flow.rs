@@ -311,14 +311,14 @@ fn the_application_is_asked_for_more_only_when_little_waits() {
     s.check("ten segments went, 5,400 bytes wait", (s.tcp.unsent(), s.tcp.writable()), (5_400, 14_600));
     let event = s.tcp.poll_event();
     s.check("more than half is free", event, Some(Event::Writable));
-    s.write(200, 14_600);
-    for i in 1..=4 {
+    s.write(200, 12_000); // that is not all the room, but too little is left to be worth a word
+    for i in 1..=3 {
         let event = s.tcp.poll_event();
         s.check("less than half is free", event, None);
         s.get(300 + i, ack(1 + i * 1460)); // releases two
     }
     let event = s.tcp.poll_event();
-    s.check("half is free again", (event, s.tcp.unsent()), (Some(Event::Writable), 8_320));
+    s.check("half is free again", (event, s.tcp.unsent()), (Some(Event::Writable), 8_640));
     let event = s.tcp.poll_event();
     s.check("it is said once", event, None);
 }

@@ -58,6 +58,18 @@ fn a_lost_syn_ack_is_sent_once_more_although_both_ends_notice() {
     }
 }
 
+/// RFC 5681 §3.1: the initial window is one segment after the handshake's segments were lost; Linux, whose first timeout may
+/// be premature, asks for two losses.
+#[test]
+fn two_lost_syn_acks_leave_a_window_of_one_segment() {
+    let mut world = world(&Config::linux_today());
+    lose(&mut world, Server, |n, _| n < 2);
+    world.run_until(after(20));
+    // The second answers the SYN that came again, the third is our own timer.
+    world.require(world.times(Server, is_syn) == [50, 1_050, 2_050], "three SYN/ACKs");
+    world.require(world.server.tcp.stats().cwnd == 1, "one segment");
+}
+
 /// The same when our timer comes first: Linux answers an unexpected SYN once in 500 ms (`tcp_invalid_ratelimit`).
 #[test]
 fn a_syn_that_crosses_the_repeated_answer_is_not_answered_once_more() {

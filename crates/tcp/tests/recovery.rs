@@ -156,6 +156,52 @@ fn halving_is_silent_first_and_proportional_reduction_is_not() {
     }
 }
 
+/// RFC 6937 §3: when more was lost than the window must shrink by, it grows back towards `ssthresh` by one segment an
+/// acknowledgement that advances (the slow-start reduction bound), by none while only SACKs come (the conservative bound). At
+/// the end cwnd is `ssthresh`, though the pipe was never that full.
+#[test]
+fn after_many_losses_proportional_reduction_grows_the_pipe_with_each_advance() {
+    let config = Config { reduction: Reduction::Proportional, ..classic() };
+    let mut s = sending(config, 14_600); // lost: 0 to 5
+    for (ms, end) in [(300, 7), (301, 8), (302, 9)] {
+        s.get(ms, sack(1, [nth(6)..nth(end)]));
+    }
+    s.send_full(302, nth(0)..nth(1));
+    s.get(303, sack(1, [nth(6)..nth(10)]));
+    s.send_full(303, nth(1)..nth(2));
+    s.get(402, sack(nth(1), [nth(6)..nth(10)]));
+    s.send_full(402, nth(2)..nth(4));
+    s.get(403, sack(nth(2), [nth(6)..nth(10)]));
+    s.send_full(403, nth(4)..nth(6));
+    s.get(502, ack(nth(10)));
+    s.check("cwnd", s.tcp.stats().cwnd, 5);
+}
+
+/// RFC 8985 §6.2 step 2: an acknowledgement that comes sooner than any round trip was ever made is that of the original.
+/// Were it the retransmission's, all that is in flight would be taken for lost.
+#[test]
+fn an_early_acknowledgement_does_not_condemn_what_is_in_flight() {
+    let mut s = sending(Config::linux_today(), 14_600); // lost: 4 and 5; 0 is late
+    for i in 1..4 {
+        s.get(299 + i, sack(1, [nth(1)..nth(1 + i)]));
+    }
+    s.send_full(302, nth(0)..nth(1));
+    s.get(305, sack(nth(4), [nth(6)..nth(7)]));
+    let again = s.take_sent().len() as u32;
+    s.check("7, 8 and 9 are still out", s.tcp.segments_in_flight(), 3 + again);
+}
+
+/// Linux (`tcp_remove_reno_sacks`): without SACK, a segment that a duplicate has announced does not count again for slow start
+/// when it is acknowledged.
+#[test]
+fn newreno_counts_each_arrival_once() {
+    let mut s = sending(newreno(), 100_000);
+    s.get(300, ack(1));
+    s.get(301, ack(1));
+    s.get(302, ack(nth(10)));
+    s.check("cwnd", s.tcp.stats().cwnd, 18);
+}
+
 /// RFC 8985 §6.2 against RFC 6675 §4: a retransmission that is lost again is noticed when something sent after it
 /// arrives; without RACK, by timeout only.
 #[test]
@@ -320,6 +366,21 @@ fn a_spurious_timeout_is_undone() {
         let halved = stats.ssthresh.is_some();
         world.require(halved == (spurious == 0), &format!("cwnd was {before} and is {}", stats.cwnd));
     }
+}
+
+/// The counterpart: a timeout that was due is not undone.
+#[test]
+fn a_timeout_that_repaired_a_loss_is_not_undone() {
+    let config = Config { tail_loss_probe: false, ..Config::linux_today() };
+    let path = Path { down: None, up: None, rtt: Duration::from_millis(50) };
+    let mut world = World::new(config.clone(), config, &path);
+    world.server.wire.lose = Box::new(|n, _| (8..=10).contains(&n));
+    world.server.to_write = 10 * 1448;
+    world.run_until(Instant::MAX);
+    let stats = world.server.tcp.stats();
+    world.require(world.client.read == 14_480, "all arrives");
+    world.require((stats.timeouts, stats.spurious_timeouts) == (1, 0), "by one timeout");
+    world.require(stats.ssthresh.is_some() && stats.cwnd < 10, "which costs cwnd");
 }
 
 /// RFC 5681 §4.2 note: acknowledgements are cumulative, so losing all but the last costs nothing but time.

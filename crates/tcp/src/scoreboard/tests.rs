@@ -78,6 +78,20 @@ fn by_time_each_transmission_is_lost_at_most_once() {
     board.recount();
 }
 
+/// RFC 8985 §6.2 step 2: what is delivered too soon after it was sent again was delivered by the first transmission, and
+/// does not show that everything sent before the second is lost.
+#[test]
+fn a_retransmission_delivered_too_soon_is_no_reference() {
+    for (believe_before, newest) in [(103, None), (104, Some((4, at(104))))] {
+        let mut board = board(3);
+        board.lose_first();
+        board.resend(at(104));
+        let mut delivery = Delivery::new(at(believe_before));
+        board.acknowledge(1000, &mut delivery);
+        assert_eq!((delivery.segments, delivery.ambiguous, delivery.newest), (1, true, newest));
+    }
+}
+
 /// RFC 3522 §3.2: after a timeout that was spurious, what was lost by it is out as before, and can be lost in earnest.
 #[test]
 fn what_was_found_again_can_be_lost_again() {
