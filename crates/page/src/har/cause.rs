@@ -82,7 +82,9 @@ pub(crate) fn cycle(loads: &[Load]) -> Option<Vec<usize>> {
             return None;
         }
         // An earlier load of that URL can be the one; the graph then points back in time. Else a later one is named.
-        all.iter().rev().find(|j| **j < i).or_else(|| all.first()).copied()
+        // Itself says nothing: a document that loads itself again is recorded so.
+        let named = all.iter().rev().find(|j| **j < i).or_else(|| all.first()).copied();
+        named.filter(|j| *j != i)
     };
     // 0: not seen, else the number of the walk that saw it.
     let mut seen = vec![0; loads.len()];
