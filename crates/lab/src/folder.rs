@@ -17,7 +17,7 @@ use crate::result::{Key, LoadRow, emit};
 
 /// The plan.
 pub const PLAN: &str = "plan.toml";
-/// What ran it, where. The only file that differs between machines.
+/// What ran it, where. The only file that differs between machines, with the report, which quotes it.
 pub const ENVIRONMENT: &str = "environment.json";
 /// [`crate::result::LoadRow`]s.
 pub const LOADS: &str = "loads.jsonl";
@@ -51,7 +51,7 @@ pub struct Environment {
 
 impl Environment {
     /// The sentence in [`Environment::note`].
-    pub const NOTE: &str = "what ran the plan; no other file of this folder depends on the machine";
+    pub const NOTE: &str = "what ran the plan; no other file here depends on the machine, but for report.html, which quotes this one";
 }
 
 /// The rows of one load as bytes, ready to append.
