@@ -387,18 +387,22 @@ impl<'p> World<'p> {
     /// Lets an end write what it has to say, as far as TCP has room, and transmits what TCP lets go.
     fn send(&mut self, id: u32, side: Side) {
         self.note_secured(id, side);
-        self.write(id, side);
-        let entry = &mut self.connections[id as usize];
-        if side == Side::Server {
-            let deadline = self.hosts[entry.host as usize].server.poll_timeout(entry.at_server);
-            self.events.arm(&mut entry.origin_alarm, deadline, Event::Origin { connection: id });
-        }
-        while let Some(segment) = self.connections[id as usize].end(side).tcp.poll_transmit(self.now) {
+        loop {
+            // Again before each segment: sending makes room, and a window wider than that room must not cut it short.
+            self.write(id, side);
+            let Some(segment) = self.connections[id as usize].end(side).tcp.poll_transmit(self.now) else {
+                break;
+            };
             let packet = Packet { connection: id, segment };
             match side {
                 Side::Client => self.enter_up(packet),
                 Side::Server => self.cross_to_link(packet),
             }
+        }
+        let entry = &mut self.connections[id as usize];
+        if side == Side::Server {
+            let deadline = self.hosts[entry.host as usize].server.poll_timeout(entry.at_server);
+            self.events.arm(&mut entry.origin_alarm, deadline, Event::Origin { connection: id });
         }
         let end = self.connections[id as usize].end(side);
         let deadline = end.poll_timeout();

@@ -258,3 +258,12 @@ fn strange_recorded_requests_never_stop_the_world() {
         assert!(load.plt().is_some(), "{transport}: {:?}", load.outcome);
     }
 }
+
+#[test]
+fn a_window_wider_than_the_send_buffers_room_is_used_whole() {
+    let mut setup = fast(Transport::Http1);
+    setup.server_tcp.initial_cwnd = 40;
+    setup.server_tcp.notsent_lowat = 4_000;
+    setup.client_tcp.initial_rwnd = 1 << 20;
+    assert_round_trips(&sim::load(&page(50_000, &[]), &setup, 1), 2.0);
+}
