@@ -2,22 +2,10 @@
 
 mod harness;
 
-use base::{Bitrate, Duration, Instant};
+use base::{Bitrate, Duration};
 use harness::closed_form::{SIZES, Transfer, ack_clock, rounds};
-use harness::{Path, World};
+use harness::table::simulate;
 use tcp::CwndGrowth;
-
-/// From the SYN to the arrival of the last byte, in the simulator. Nothing may be sent twice.
-fn simulate(t: &Transfer) -> Duration {
-    let path = Path { down: Some(t.down), up: Some(t.up), rtt: t.rtt };
-    let mut world = World::new(t.config(), t.config(), &path);
-    world.checks = t.size <= 100_000; // the checkers cost more than the rest
-    world.server.to_write = t.size;
-    world.run_while(Instant::MAX, |world| world.client.read < t.size);
-    let stats = world.server.tcp.stats();
-    assert_eq!(stats.retransmits + stats.timeouts, 0, "{t:?}: {stats:?}");
-    world.now.since(Instant::ZERO)
-}
 
 fn transfers() -> impl Iterator<Item = Transfer> {
     let mut all = Vec::new();
@@ -49,7 +37,8 @@ fn transfers() -> impl Iterator<Item = Transfer> {
 fn transfer_times_equal_the_closed_form_to_one_segment_time() {
     let mut worst = Duration::ZERO;
     for t in transfers() {
-        let (simulated, expected) = (simulate(&t), ack_clock(&t));
+        // The checkers cost more than the rest.
+        let (simulated, expected) = (simulate(&t, t.size <= 100_000), ack_clock(&t));
         let off = simulated.max(expected) - simulated.min(expected);
         assert!(off <= t.segment_time(), "{t:?}: simulated {simulated:?}, expected {expected:?}");
         worst = worst.max(off);
@@ -72,4 +61,16 @@ fn the_two_derivations_agree_where_both_hold() {
         }
     }
     assert!(compared >= 600, "{compared}");
+}
+
+#[test]
+fn the_table_in_the_documentation_is_the_one_that_is_computed() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/closed-forms.md");
+    let text = std::fs::read_to_string(file).expect("docs/closed-forms.md");
+    let written = text.split_once("<!-- transfers -->\n").expect("the mark before the table").1;
+    let computed = harness::table::closed_forms();
+    assert!(
+        written.starts_with(&computed),
+        "docs/closed-forms.md is not what `cargo run -p velodrome-tcp --example closed_forms` prints: put that in"
+    );
 }

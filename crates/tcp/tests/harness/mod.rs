@@ -5,6 +5,7 @@
 
 pub mod closed_form;
 pub mod script;
+pub mod table;
 
 use std::collections::{BTreeMap, VecDeque};
 
