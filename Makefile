@@ -13,7 +13,8 @@ help:
 	@echo "make web     rebuild the report's front end (needs Node.js)"
 
 race: rust
-	$(CARGO) run --release --locked --bin velodrome -- race corpus:2012 --network seed --resume --out runs/race
+	@rm -rf runs/race
+	$(CARGO) run --release --locked --bin velodrome -- race corpus:2012 --network seed --out runs/race
 
 test: tools
 	$(CARGO) fmt --all --check
