@@ -217,7 +217,7 @@ fn network(plan: &Plan, network: &Network, loads: &Loads, pages: &[PageRow], uni
     let comparisons = (1..loads.len()).map(|other| {
         let names = (plan.transports[0].as_str(), plan.transports[other].as_str());
         let mut comparison = compare(names, (&loads[0], &loads[other]), pages, unit);
-        comparison.why = words::why(&transports[0], &transports[other]);
+        comparison.why = words::why(network, &transports[0], &transports[other]);
         comparison.published = published::published(network, &comparison, pages);
         comparison
     });

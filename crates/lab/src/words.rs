@@ -103,9 +103,12 @@ const SPENT_ON: [(&str, &str); 7] = [
 /// A share of the page load time below which a difference is not worth a sentence.
 const WORTH_SAYING: f64 = 0.01;
 
+/// A share of the page load time from which on it is worth saying that a part of it cannot be gained.
+const FLOOR: f64 = 0.25;
+
 /// Why one transport is faster or slower than another: the parts of the mean page load time that differ, largest
 /// first, and what else differs with them.
-pub(crate) fn why(first: &TransportSummary, other: &TransportSummary) -> Vec<String> {
+pub(crate) fn why(network: &Network, first: &TransportSummary, other: &TransportSummary) -> Vec<String> {
     let total = |t: &TransportSummary| t.phases.iter().map(|p| p.ms).sum::<f64>();
     let (before, after) = (total(first), total(other));
     if first.complete == 0 || other.complete == 0 || before <= 0.0 {
@@ -140,6 +143,13 @@ pub(crate) fn why(first: &TransportSummary, other: &TransportSummary) -> Vec<Str
         if differs(p, q, 0.5) {
             out.push(format!("{p:.1} → {q:.1} {what}"));
         }
+    }
+    let line_ms = network.down.bitrate().map(|rate| rate.time_to_send(other.bytes_down as u64).as_millis_f64());
+    if let Some(line_ms) = line_ms.filter(|ms| *ms >= FLOOR * after) {
+        out.push(format!(
+            "what {b} sends down takes the link {line_ms:.0} ms at its rate, whatever carries it: no more than the rest \
+             can be gained"
+        ));
     }
     let compute = first.phases.iter().find(|p| p.phase == "compute").map_or(0.0, |p| p.ms);
     if compute >= 0.1 * before {
