@@ -1,15 +1,12 @@
 //! Header compression: one zlib stream a direction a connection, flushed after each block (SPDY/3.1 §2.6.10.1).
 //!
-//! Both contexts are made when the first block needs them. The decoder is miniz_oxide, which is safe Rust; the encoder is
-//! our own, for the reason in [`crate::deflate`].
+//! Both contexts are made when the first block needs them. The decoder is zlib-rs: it knows preset dictionaries, and
+//! keeps the tables of the fixed codes, which safe decoders build anew for each block at ten times the cost of reading a
+//! header. The encoder is our own, for the reason in [`crate::deflate`].
 
 use std::sync::LazyLock;
 
-use miniz_oxide::inflate::TINFLStatus;
-use miniz_oxide::inflate::core::inflate_flags::{
-    TINFL_FLAG_HAS_MORE_INPUT, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
-};
-use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
+use zlib_rs::{Inflate, InflateError, InflateFlush, Status as Progress};
 
 use crate::block::{Block, Class};
 use crate::deflate::Deflater;
@@ -99,79 +96,59 @@ fn crumbs(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.chunk_by(|_, next| *next != b';')
 }
 
-/// Bytes of history that a decoder must keep (RFC 1951 §3.2.5).
-const HISTORY: usize = 32 * 1024;
-/// The buffer grows by this much when a block does not fit.
-const STEP: usize = 16 * 1024;
+/// The buffer for an inflated block grows by doubling, from this.
+const ROOM: usize = 4 * 1024;
+/// A larger buffer is not kept for the next block.
+const KEPT: usize = 64 * 1024;
 
 /// One direction's decompressor.
 pub(crate) struct Decompressor {
     dictionary: &'static Dictionary,
-    state: Option<Box<DecompressorOxide>>,
-    /// History, then the block being inflated, then room.
+    inflate: Option<Inflate>,
+    /// The block that was inflated last, then room.
     buffer: Vec<u8>,
-    /// Where history ends.
-    at: usize,
 }
 
 impl Decompressor {
     pub(crate) fn new(version: Version) -> Self {
-        Self { dictionary: dictionary(version), state: None, buffer: Vec::new(), at: 0 }
+        Self { dictionary: dictionary(version), inflate: None, buffer: Vec::new() }
     }
 
     /// Inflates one whole block. After an error the context is lost, and with it the session.
     pub(crate) fn inflate(&mut self, mut block: &[u8], limits: &Limits) -> Result<&[u8], Misbehaviour> {
+        let inflate = self.inflate.get_or_insert_with(|| Inflate::new(true, 15));
         let compressed = block.len() as u64;
-        if self.state.is_none() {
-            block = self.start(block)?;
+        if self.buffer.len() > KEPT {
+            self.buffer = Vec::new();
         }
-        let Some(state) = &mut self.state else { unreachable!("just started") };
-        if self.at > 2 * HISTORY {
-            self.buffer.copy_within(self.at - HISTORY..self.at, 0);
-            self.buffer.truncate(HISTORY + STEP);
-            self.at = HISTORY;
-        }
-        let begin = self.at;
+        let mut len = 0;
         loop {
-            let flags = TINFL_FLAG_HAS_MORE_INPUT | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
-            let (status, read, written) = decompress(state, block, &mut self.buffer, self.at, flags);
-            block = &block[read..];
-            self.at += written;
-            let inflated = (self.at - begin) as u64;
-            if inflated > u64::from(limits.block) || limits.is_bomb(compressed, inflated) {
+            if self.buffer.len() == len {
+                self.buffer.resize((2 * len).max(ROOM), 0);
+            }
+            let (read, written) = (inflate.total_in(), inflate.total_out());
+            let outcome = inflate.decompress(block, &mut self.buffer[len..], InflateFlush::SyncFlush);
+            block = &block[(inflate.total_in() - read) as usize..];
+            len += (inflate.total_out() - written) as usize;
+            if len as u64 > u64::from(limits.block) || limits.is_bomb(compressed, len as u64) {
                 return Err(Misbehaviour::BlockTooLarge);
             }
-            match status {
-                TINFLStatus::NeedsMoreInput if block.is_empty() => break,
-                TINFLStatus::HasMoreOutput => self.buffer.resize(self.buffer.len() + STEP, 0),
-                _ => return Err(Misbehaviour::BadCompression),
+            match outcome {
+                Err(InflateError::NeedDict { dict_id }) if dict_id == self.dictionary.adler32 => {
+                    inflate
+                        .set_dictionary(self.dictionary.bytes)
+                        .map_err(|_| Misbehaviour::BadCompression)?;
+                }
+                // Nothing left to read, and what was read has had room.
+                Ok(Progress::Ok | Progress::BufError) if block.is_empty() && len < self.buffer.len() => break,
+                Ok(Progress::Ok) => {}
+                // The stream's end is the connection's: a peer has no reason to end it before.
+                Ok(Progress::StreamEnd | Progress::BufError) | Err(_) => {
+                    return Err(Misbehaviour::BadCompression);
+                }
             }
         }
-        Ok(&self.buffer[begin..self.at])
-    }
-
-    /// Reads the zlib header, which stands before the first block, and lays out the dictionary.
-    fn start<'a>(&mut self, block: &'a [u8]) -> Result<&'a [u8], Misbehaviour> {
-        let [cmf, flg, rest @ ..] = block else { return Err(Misbehaviour::BadCompression) };
-        let checked = u16::from_be_bytes([*cmf, *flg]) % 31 == 0;
-        if cmf & 0x0f != 8 || cmf >> 4 > 7 || !checked {
-            return Err(Misbehaviour::BadCompression);
-        }
-        let (rest, dictionary) = if flg & 0x20 == 0 {
-            (rest, &[][..])
-        } else {
-            let Some((id, rest)) = rest.split_first_chunk() else { return Err(Misbehaviour::BadCompression) };
-            if u32::from_be_bytes(*id) != self.dictionary.adler32 {
-                return Err(Misbehaviour::BadCompression);
-            }
-            (rest, self.dictionary.bytes)
-        };
-        self.buffer = Vec::with_capacity(dictionary.len() + 4_096);
-        self.buffer.extend_from_slice(dictionary);
-        self.buffer.resize(dictionary.len() + 4_096, 0);
-        self.at = dictionary.len();
-        self.state = Some(Box::default());
-        Ok(rest)
+        Ok(&self.buffer[..len])
     }
 }
 

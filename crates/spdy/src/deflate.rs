@@ -5,9 +5,10 @@
 //! all", and that is what keeps a compressed header from telling its secrets (see [`crate::Policy`]). Two
 //! properties of header blocks keep the encoder small:
 //!
-//! * They are short and mostly matches, so the fixed Huffman codes (RFC 1951 §3.2.6) cost 1 % more bytes than
-//!   zlib's choice among all codes as Chrome set it up. And a fixed code has no memory: how long one
-//!   field's literals come out says nothing about another field.
+//! * They are short and mostly matches, so that codes made to measure hardly pay: with the fixed Huffman codes (RFC 1951
+//!   §3.2.6) alone, recorded requests of 2012 come out 4 % smaller than from zlib as Chrome set it up, and 7 % larger than
+//!   from zlib at its best. And a fixed code has no memory: how long one field's literals come out says nothing about
+//!   another field.
 //! * A context lives as long as a connection, and there are many connections: it starts as a copy of a primed one and
 //!   its memory grows with what is sent, where zlib clears a quarter of a megabyte first.
 //!
@@ -21,7 +22,7 @@ use crate::dictionary::Dictionary;
 const HASH_BITS: u32 = 12;
 const MIN_MATCH: usize = 3;
 const MAX_MATCH: usize = 258;
-/// Candidates tried for one position. Past this the gain on recorded headers is below 0.5 %.
+/// Candidates tried for one position. With a third of them, recorded headers come out 1 to 2 % larger.
 const CHAIN_MAX: u32 = 48;
 /// A match this long is taken without a look at the next position.
 const GOOD_MATCH: usize = 16;
@@ -223,11 +224,13 @@ impl Deflater {
     fn index_to(&mut self, at: usize) {
         let end = at.min(self.window.len().saturating_sub(MIN_MATCH - 1));
         self.chain.resize(self.chain.len().max(end), 0);
-        for position in self.indexed..end {
-            let head = &mut self.heads[hash(&self.window[position..position + MIN_MATCH])];
-            let distance = if *head == 0 { 0 } else { position + 1 - *head as usize };
-            self.chain[position] = u16::try_from(distance).unwrap_or(0);
-            *head = position as u32 + 1;
+        let from = self.indexed.min(end);
+        let threes = self.window[from..].windows(MIN_MATCH);
+        for ((position, link), three) in (from as u32..).zip(&mut self.chain[from..end]).zip(threes) {
+            let head = &mut self.heads[hash(three)];
+            let distance = if *head == 0 { 0 } else { position + 1 - *head };
+            *link = u16::try_from(distance).unwrap_or(0);
+            *head = position + 1;
         }
         self.indexed = self.indexed.max(end);
     }

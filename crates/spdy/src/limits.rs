@@ -27,7 +27,7 @@ pub struct Limits {
     pub headers: u32,
     /// A field's name or value, in bytes; 1 MiB for the same reason.
     pub header_field: u32,
-    /// Entries of a SETTINGS frame. Eight ids are defined.
+    /// Entries of a SETTINGS frame; and entries that a server may have kept, more of which are not. Eight ids are defined.
     pub settings: u32,
     /// Bytes of frames waiting to be sent that only answer the peer's: PING, RST_STREAM, WINDOW_UPDATE, refusals.
     pub answers: u32,

@@ -7,6 +7,7 @@ mod input;
 mod output;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 
 use base::{Chunk, ChunkQueue, Fields, Instant, RequestHead, ResponseHead};
 use bytes::{Bytes, BytesMut};
@@ -129,6 +130,17 @@ pub struct Session {
     heard: Option<Instant>,
     /// When a keep-alive ping was sent that nothing has answered.
     probing: Option<Instant>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("role", &self.role)
+            .field("version", &self.config.version)
+            .field("open_streams", &self.open_streams())
+            .field("failed", &self.failed)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Session {

@@ -317,7 +317,7 @@ fn session_errors_send_goaway_and_end_everything() {
         slot: 0,
         fin: true,
         unidirectional: false,
-        block: &b""[..],
+        block: &b"not zlib"[..],
     };
     let raw = |kind, len: u32, payload: &[u8]| {
         let mut out = spdy::frame::Head::Control { version: 3, kind, flags: 0, len }.emit().to_vec();

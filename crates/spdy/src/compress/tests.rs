@@ -98,7 +98,7 @@ fn long_blocks_and_long_connections_keep_their_bounds() {
         compressor.compress(&block, &mut out);
         assert_eq!(decompressor.inflate(&out, &Limits::default()).unwrap(), block.bytes(), "block {i}");
     }
-    assert!(decompressor.buffer.len() < 2 * HISTORY + 2 * STEP, "{}", decompressor.buffer.len());
+    assert!(decompressor.buffer.len() <= KEPT, "{}", decompressor.buffer.len());
 }
 
 #[test]
@@ -111,17 +111,17 @@ fn what_is_no_zlib_stream_of_ours_is_an_error() {
     };
     assert!(inflate(Version::V3, &good).is_ok());
     assert_eq!(inflate(Version::V2, &good), Err(Misbehaviour::BadCompression), "the other dictionary");
-    for len in 0..6 {
-        assert_eq!(inflate(Version::V3, &good[..len]), Err(Misbehaviour::BadCompression), "{len} bytes");
-    }
     for at in 0..6 {
         let mut bad = good.clone();
         bad[at] ^= 0x10;
         assert_eq!(inflate(Version::V3, &bad), Err(Misbehaviour::BadCompression), "byte {at}");
     }
-    // A final block ends the stream: nothing may follow, and nothing does end a connection's stream.
-    let ended = [&[0x78, 0xbb][..], &dictionary::V3.adler32.to_be_bytes(), &[0x03, 0x00]].concat();
-    assert_eq!(inflate(Version::V3, &ended), Err(Misbehaviour::BadCompression));
+    // A final block ends the stream, whether its checksum (of nothing: 1) is right or not.
+    for checksum in [[0, 0, 0, 0], [0, 0, 0, 1]] {
+        let id = dictionary::V3.adler32.to_be_bytes();
+        let ended = [&[0x78, 0xbb][..], &id, &[0x03, 0x00], &checksum].concat();
+        assert_eq!(inflate(Version::V3, &ended), Err(Misbehaviour::BadCompression));
+    }
 }
 
 #[test]

@@ -430,7 +430,9 @@ impl Session {
             }
             if client && entry.flags & Setting::PERSIST != 0 {
                 self.persisted.retain(|e| e.id != entry.id);
-                self.persisted.push(Setting { flags: Setting::PERSISTED, ..*entry });
+                if self.persisted.len() < self.config.limits.settings as usize {
+                    self.persisted.push(Setting { flags: Setting::PERSISTED, ..*entry });
+                }
             }
             match entry.id {
                 Setting::MAX_CONCURRENT_STREAMS => self.peer_max_streams = entry.value,

@@ -103,7 +103,7 @@ pub fn input(data: &[u8]) {
     let mut client = Session::client(config.clone());
     for i in 0..3 {
         if let Ok(id) = client.request(&post("/"), Priority::new(i), false) {
-            let _ = client.send(id, body(1, 100_000), i == 0);
+            let _ = client.send(id, body(1, 300), i == 0);
         }
     }
     for mut session in [client, Session::server(config)] {
@@ -113,7 +113,7 @@ pub fn input(data: &[u8]) {
                 break;
             }
         }
-        drain_all(&mut session, 4_000_000, given);
+        drain_all(&mut session, 10_000, given);
         session.handle_eof();
     }
 }
