@@ -15,9 +15,12 @@
 //! * **Scripts** that are asynchronous, or inserted by another script, run when they arrive.
 //! * **Main thread.** Parsing, scripts and style sheets share one thread: a task runs to its end, and the next is the
 //!   one that has waited longest. Decoding images costs it nothing.
+//! * **Redirections** are followed when their response is complete, at no cost. What waits for a redirected script or
+//!   style sheet waits for the one at the end of the redirections, which takes the first one's place in the document.
 //! * **Fonts, images, requests** that a style sheet or script causes are asked for when it has been applied or has
 //!   run, after the delay that the recording leaves unexplained.
-//! * A resource that fails takes what it alone would have caused with it; the load goes on, as in a browser.
+//! * A resource that fails takes what it alone would have caused with it; the load goes on, as in a browser. Of a
+//!   document that is cut short, what has arrived is parsed, and its deferred scripts run behind that.
 //!
 //! # Moments
 //!
@@ -30,6 +33,7 @@
 //!   page's closing computation is done.
 //! * **Finished**: everything else has ended too.
 
+mod chain;
 mod main_thread;
 mod parser;
 
@@ -38,6 +42,7 @@ use std::collections::VecDeque;
 use base::{Duration, Instant};
 use page::{Cause, Kind, Page, ResourceId, ScriptMode};
 
+use chain::Chains;
 use main_thread::{MainThread, Task};
 use parser::Document;
 
@@ -121,6 +126,7 @@ pub struct Loader<'p> {
     followers: Vec<Vec<ResourceId>>,
     /// For every resource that is parsed as a document, its parser.
     documents: Vec<Option<Document>>,
+    chains: Chains,
     /// The document that the navigation ends at, behind all redirections.
     main: ResourceId,
     main_thread: MainThread,
@@ -141,33 +147,32 @@ impl<'p> Loader<'p> {
     /// A loader of `page`, which must be valid.
     pub fn new(page: &'p Page, config: Config) -> Self {
         let count = page.resources.len();
+        let chains = Chains::new(page);
+        let main = chains.last(0);
         let mut followers = vec![Vec::new(); count];
-        let mut redirected = vec![false; count];
+        let mut referenced = vec![false; count];
         let mut late = vec![false; count];
-        let mut main = 0;
         for (id, resource) in (0..).zip(&page.resources) {
             late[id as usize] = resource.after_load
                 || matches!(resource.cause, Cause::Load { .. })
                 || resource.cause.parent().is_some_and(|parent| late[parent as usize]);
             match resource.cause {
-                Cause::Redirect(parent) => {
-                    followers[parent as usize].push(id);
-                    redirected[parent as usize] = true;
-                    if parent == main {
-                        main = id;
-                    }
+                Cause::Redirect(parent) | Cause::Completion { parent, .. } => {
+                    followers[parent as usize].push(id)
                 }
-                Cause::Completion { parent, .. } => followers[parent as usize].push(id),
-                Cause::Root | Cause::Parser { .. } | Cause::Load { .. } => {}
+                Cause::Parser { parent, .. } => referenced[parent as usize] = true,
+                Cause::Root | Cause::Load { .. } => {}
             }
         }
         let documents = (0..).zip(&page.resources).map(|(id, resource)| {
-            let parsed = (resource.kind == Kind::Document || id == main) && !redirected[id as usize];
-            parsed.then(|| Document::new(page, id))
+            // A redirection's body is not looked at, unless the recording says that somebody found something there.
+            let parsed = (resource.kind == Kind::Document && chains.last(id) == id) || id == main;
+            (parsed || referenced[id as usize]).then(|| Document::new(page, &chains, id))
         });
         let unknown = Record { progress: Progress::Unknown, discovered: None, complete: None, used: None };
         Self {
             documents: documents.collect(),
+            chains,
             records: vec![unknown; count],
             followers,
             main,
@@ -252,7 +257,11 @@ impl<'p> Loader<'p> {
         for child in 0..self.page.resources.len() as ResourceId {
             self.abandon_unless_reachable(child);
         }
-        self.unblock(now, id);
+        if let Some(document) = &mut self.documents[id as usize] {
+            document.cut();
+            self.advance(now, id);
+        }
+        self.unblock(now, self.chains.last(id));
         self.run(now);
     }
 
@@ -301,9 +310,12 @@ impl<'p> Loader<'p> {
 
     /// A resource that is no document is complete: what happens to it now?
     fn arrive(&mut self, now: Instant, id: ResourceId) {
+        if self.chains.last(id) != id {
+            return self.finish_use(now, id);
+        }
         let resource = &self.page.resources[id as usize];
         match resource.kind {
-            Kind::Script => match resource.cause {
+            Kind::Script => match self.chains.place(self.page, id) {
                 Cause::Parser { parent, script: ScriptMode::Sync | ScriptMode::Defer, .. } => {
                     self.advance(now, parent); // which runs it when its turn comes
                 }
@@ -331,12 +343,14 @@ impl<'p> Loader<'p> {
                 self.delayed.insert((now + delay, follower));
             }
         }
-        self.unblock(now, id);
+        if self.chains.last(id) == id {
+            self.unblock(now, id);
+        }
     }
 
     /// A document may have waited for this script or style sheet.
     fn unblock(&mut self, now: Instant, id: ResourceId) {
-        if let Cause::Parser { parent, .. } = self.page.resources[id as usize].cause {
+        if let Cause::Parser { parent, .. } = self.chains.place(self.page, id) {
             if let Some(document) = &mut self.documents[parent as usize] {
                 document.forget_style(id);
             }

@@ -88,7 +88,7 @@ impl Loader<'_> {
                 self.moments.load = Some(now);
                 for (id, resource) in (0..).zip(&self.page.resources) {
                     if let Cause::Load { delay } = resource.cause {
-                        self.delayed.insert((now + delay, id));
+                        self.delayed.insert((now + self.scaled(delay), id));
                     }
                 }
             }

@@ -3,6 +3,7 @@
 use base::Instant;
 use page::{Cause, Kind, Page, ResourceId, ScriptMode};
 
+use crate::chain::Chains;
 use crate::main_thread::Task;
 use crate::{Loader, Progress};
 
@@ -25,11 +26,13 @@ pub(crate) struct Document {
     deferred: std::collections::VecDeque<ResourceId>,
     /// References before the first one that is neither script nor style sheet, and the bytes up to there.
     head: (usize, u64),
+    /// No more will arrive, although not all has.
+    cut: bool,
     ended: bool,
 }
 
 impl Document {
-    pub(crate) fn new(page: &Page, id: ResourceId) -> Self {
+    pub(crate) fn new(page: &Page, chains: &Chains, id: ResourceId) -> Self {
         let mut references: Vec<_> = (0..)
             .zip(&page.resources)
             .filter_map(|(child, resource)| match resource.cause {
@@ -39,8 +42,9 @@ impl Document {
             .collect();
         references.sort(); // by offset, then as recorded
         let len = page.resources[id as usize].body_len;
-        let in_head =
-            |child: ResourceId| matches!(page.resources[child as usize].kind, Kind::Style | Kind::Script);
+        let in_head = |child: ResourceId| {
+            matches!(page.resources[chains.last(child) as usize].kind, Kind::Style | Kind::Script)
+        };
         let first = references.iter().position(|(_, child)| !in_head(*child));
         let head = first.map_or((references.len(), len), |at| (at, references[at].0));
         Self {
@@ -54,6 +58,7 @@ impl Document {
             styles: Vec::new(),
             deferred: Default::default(),
             head,
+            cut: false,
             ended: false,
         }
     }
@@ -64,6 +69,15 @@ impl Document {
 
     pub(crate) fn receive_all(&mut self) {
         self.received = self.len;
+    }
+
+    pub(crate) fn cut(&mut self) {
+        self.cut = true;
+    }
+
+    /// Whether the parser has passed all that will ever arrive.
+    fn is_parsed(&self) -> bool {
+        self.parsed == if self.cut { self.received } else { self.len }
     }
 
     /// The next reference within the bytes received that the scanner has not seen.
@@ -115,7 +129,9 @@ impl Loader<'_> {
         if document.next_stretch().0 > document.parsed {
             document.parsing = true;
             self.main_thread.enqueue(Task::Parse(id));
-        } else if document.parsed == document.len && self.records[id as usize].progress == Progress::Arrived {
+        } else if document.is_parsed()
+            && matches!(self.records[id as usize].progress, Progress::Arrived | Progress::Failed(_))
+        {
             self.end(now, id);
         }
     }
@@ -129,10 +145,12 @@ impl Loader<'_> {
             }
             self.discover(now, child);
         }
-        let progress = &self.records[child as usize].progress;
-        let ended = matches!(progress, Progress::Used | Progress::Failed(_) | Progress::Missing);
-        let Cause::Parser { script, .. } = resource.cause else { unreachable!("a parser's reference") };
-        match (resource.kind, script) {
+        let Cause::Parser { script, .. } = self.chains.place(self.page, child) else {
+            unreachable!("a parser's reference")
+        };
+        let child = self.chains.last(child);
+        let ended = self.is_over(child);
+        match (self.page.resources[child as usize].kind, script) {
             (Kind::Style, _) if !ended => self.document(id).styles.push(child),
             (Kind::Script, ScriptMode::Sync) if !ended => {
                 self.run_in_turn(id, child);
@@ -142,6 +160,12 @@ impl Loader<'_> {
             _ => {}
         }
         true
+    }
+
+    /// Whether nothing more will come of a resource that a document waits for.
+    fn is_over(&self, id: ResourceId) -> bool {
+        let progress = &self.records[id as usize].progress;
+        matches!(progress, Progress::Used | Progress::Failed(_) | Progress::Missing)
     }
 
     /// Runs a script on which the document waits, once it is there and no style sheet holds it back.
@@ -156,10 +180,10 @@ impl Loader<'_> {
         }
     }
 
-    /// All bytes are parsed: runs deferred scripts, and ends the document behind the last of them.
+    /// All bytes that came are parsed: runs deferred scripts, and ends the document behind the last of them.
     fn end(&mut self, now: Instant, id: ResourceId) {
         while let Some(&script) = self.document(id).deferred.front() {
-            if !matches!(self.records[script as usize].progress, Progress::Used | Progress::Failed(_)) {
+            if !self.is_over(script) {
                 return self.run_in_turn(id, script);
             }
             self.document(id).deferred.pop_front();
@@ -168,7 +192,9 @@ impl Loader<'_> {
         if id == self.main {
             self.moments.parsed = Some(now);
         }
-        self.finish_use(now, id);
+        if self.records[id as usize].progress == Progress::Arrived {
+            self.finish_use(now, id);
+        }
     }
 
     /// The main thread begins to parse: how much of the document's computation that takes.
@@ -188,9 +214,7 @@ impl Loader<'_> {
     pub(crate) fn can_paint(&self) -> bool {
         let Some(document) = &self.documents[self.main as usize] else { return false };
         let (references, bytes) = document.head;
-        document.received > 0
-            && document.parsed >= bytes
-            && document.passed >= references
-            && document.styles.is_empty()
+        let reached = document.received > 0 && document.parsed >= bytes && document.passed >= references;
+        (reached || document.ended) && document.styles.is_empty()
     }
 }

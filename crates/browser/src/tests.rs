@@ -270,3 +270,61 @@ fn without_computation_only_the_network_is_left() {
     assert_eq!(loader.computed(), Duration::ZERO);
     assert_eq!(loader.moments().load, Some(Instant::ZERO));
 }
+
+#[test]
+fn the_parser_waits_for_the_script_at_the_end_of_its_redirections() {
+    let moved = resource(Kind::Script, Cause::Redirect(1));
+    let page = page([script(100, ScriptMode::Sync), moved, parsed(Kind::Style, 50)]);
+    let loader = load(&page, (3, 900), &[]);
+    assert_eq!(ms(loader.record(2).discovered), 200.0, "a redirection waits for no style sheet");
+    assert_eq!(ms(loader.record(2).complete), 300.0);
+    assert_eq!(ms(loader.record(2).used), 1_000.0, "but the script does");
+    assert_eq!(ms(loader.moments().parsed), 1_000.0);
+}
+
+#[test]
+fn a_redirected_style_sheet_holds_back_what_it_would_hold_back_in_place() {
+    let moved = resource(Kind::Style, Cause::Redirect(1));
+    let page = page([parsed(Kind::Style, 50), moved, script(100, ScriptMode::Sync)]);
+    let loader = load(&page, (2, 500), &[]);
+    assert_eq!(ms(loader.record(3).used), 700.0);
+    assert_eq!(ms(loader.moments().first_paint), 700.0);
+}
+
+#[test]
+fn a_script_whose_redirection_fails_lets_the_parser_go_on() {
+    for mode in [ScriptMode::Sync, ScriptMode::Defer] {
+        let page = page([script(100, mode), resource(Kind::Script, Cause::Redirect(1))]);
+        for broken in [1, 2] {
+            let loader = load(&page, (9, 0), &[broken]);
+            assert_eq!(ms(loader.moments().parsed), 100.0 + 100.0 * f64::from(broken));
+        }
+    }
+}
+
+#[test]
+fn what_is_found_in_a_redirections_body_is_loaded() {
+    let page = page([resource(Kind::Document, Cause::Redirect(0)), parsed(Kind::Image, 10)]);
+    assert_eq!(ms(load(&page, (9, 0), &[]).record(2).used), 200.0);
+}
+
+#[test]
+fn of_a_document_that_is_cut_short_the_deferred_scripts_run_all_the_same() {
+    let page = page([script(100, ScriptMode::Defer), parsed(Kind::Image, 900)]);
+    let mut loader = Loader::new(&page, Config::default());
+    loader.start(Instant::ZERO);
+    loader.handle_data(Instant::ZERO, 0, 500);
+    assert_eq!((loader.poll_fetch(), loader.poll_fetch(), loader.poll_fetch()), (Some(0), Some(1), None));
+    loader.handle_complete(Instant::ZERO, 1);
+    loader.handle_failed(Instant::ZERO, 0, "cut short".into());
+    assert_eq!(loader.record(1).progress, Progress::Used);
+    assert_eq!(loader.record(2).progress, Progress::Missing);
+    assert!(loader.is_finished());
+}
+
+#[test]
+fn an_empty_document_paints_at_its_end() {
+    let mut page = page([]);
+    page.resources[0].body_len = 0;
+    assert_eq!(ms(load(&page, (9, 0), &[]).moments().first_paint), 100.0);
+}
