@@ -52,10 +52,14 @@ pub(crate) struct Connection {
     pub(crate) state: State,
     pub(crate) idle_since: Instant,
     pub(crate) dirty: bool,
+    /// Something has arrived on it.
+    pub(crate) received: bool,
+    /// What has arrived may have given the engine something to send.
+    pub(crate) wants_to_send: bool,
     /// Requests without a complete response, oldest first.
     pub(crate) active: Vec<Active>,
     /// Requests that the server says it never looked at: they may be sent again elsewhere.
-    pub(crate) returned: Vec<RequestId>,
+    pub(crate) returned: Vec<(RequestId, Error)>,
     engine: Engine,
     events: VecDeque<Event>,
     /// The engine said that it takes no more requests, ever.
@@ -82,6 +86,8 @@ impl Connection {
             state: State::Connecting,
             idle_since: now,
             dirty: false,
+            received: false,
+            wants_to_send: false,
             active: Vec::new(),
             returned: Vec::new(),
             engine,
@@ -150,6 +156,7 @@ impl Connection {
         if self.state == State::Closed {
             return Ok(()); // bytes that crossed our close
         }
+        self.received = true;
         match &mut self.engine {
             Engine::Http1(http) => {
                 let outcome = http.handle_input(now, chunk).map_err(|e| e.to_string());
@@ -158,6 +165,7 @@ impl Connection {
             }
             Engine::Spdy(session) => {
                 let outcome = session.handle_input(now, chunk).map_err(|e| e.to_string());
+                self.wants_to_send = true; // credit, a reset, a PING's echo
                 self.drain_spdy();
                 outcome
             }
@@ -197,7 +205,8 @@ impl Connection {
                     self.spent |= !reusable;
                     self.events.push_back(Event::Complete { id });
                 }
-                http1::client::Event::Informational(_) | http1::client::Event::Trailers(_) => {}
+                http1::client::Event::Informational(_) => self.wants_to_send = true, // a body that waited for 100
+                http1::client::Event::Trailers(_) => {}
             }
         }
     }
@@ -211,7 +220,9 @@ impl Connection {
             if let spdy::Event::GoAway { unprocessed, .. } = &event {
                 self.spent = true;
                 let unprocessed = |a: &mut Active| a.stream.is_some_and(|s| unprocessed.contains(&s));
-                self.returned.extend(self.active.extract_if(.., unprocessed).map(|a| a.request));
+                let returned = self.active.extract_if(.., unprocessed).map(|a| a.request);
+                let why = || Error::ConnectionLost("the server is going away".to_owned());
+                self.returned.extend(returned.map(|id| (id, why())));
             }
             let Some(at) = event.stream().and_then(|s| self.active.iter().position(|a| a.stream == Some(s)))
             else {
@@ -232,8 +243,12 @@ impl Connection {
                 spdy::Event::Headers { fin, .. } => fin,
                 spdy::Event::Reset { status, .. } => {
                     self.active.remove(at);
-                    self.events
-                        .push_back(Event::Failed { id, error: Error::StreamReset(format!("{status:?}")) });
+                    let error = Error::StreamReset(format!("{status:?}"));
+                    if status.is_unprocessed() {
+                        self.returned.push((id, error));
+                    } else {
+                        self.events.push_back(Event::Failed { id, error });
+                    }
                     continue;
                 }
                 _ => false,

@@ -10,10 +10,14 @@
 //! * Requests of a host wait in one queue, ordered by priority and then by age. Sockets are bound late: whichever
 //!   connection is ready first takes the request at the head of the queue, not the one for which it was opened.
 //! * HTTP/1.1: as many connections a host as there are requests waiting, but never more than six, and 256 in all;
-//!   past that an idle connection of another host is closed to make room. One request at a time on each.
+//!   past that an idle connection of another host is closed to make room, or a host waits until there is one; the
+//!   host whose request is most urgent goes first. One request at a time on each.
 //! * SPDY: one session a host; requests wait for it while it connects, then share it.
 //! * A request that was sent on a reused connection and saw no byte of its response is sent again, once, when
-//!   that connection turns out to be dead: the server closed it while the request was on its way.
+//!   that connection turns out to be dead: the server closed it while the request was on its way. A connection that
+//!   has received something, or that lay idle before the request, is a reused one. So is a request sent again that a
+//!   SPDY server says it has not looked at (GOAWAY, REFUSED_STREAM). Chrome does so whatever the method.
+//! * Names that are addresses need no look-up.
 
 mod connection;
 mod pool;
@@ -111,7 +115,7 @@ pub struct Config {
     pub connections_per_host: usize,
     /// Connections in all at most. Chrome: 256.
     pub connections_max: usize,
-    /// How often a request is sent at most, counting the first time. Chrome: 2.
+    /// How often a request is sent at most, counting the first time. Chrome: 2. At least 1.
     pub attempts_max: u32,
     /// The SPDY session's own settings, where SPDY is spoken. PINGs that keep a session alive are not supported here.
     pub spdy: spdy::Config,
@@ -288,6 +292,10 @@ pub struct Request {
     pub head_bytes_up: u64,
     /// Bytes that the response's head took on the wire.
     pub head_bytes_down: u64,
+    /// When it was made, among all requests: those of equal priority are sent in this order.
+    age: u32,
+    /// Its connection was no fresh one when it was sent.
+    reused: bool,
     /// A part of a response has been passed on.
     answered: bool,
     done: bool,
@@ -303,10 +311,16 @@ pub struct Client {
     resolver: Resolver,
     pools: Vec<Pool>,
     connections: Vec<Connection>,
+    /// Connections that are not closed.
+    open: usize,
+    /// Hosts that wait for a place under the limit on all connections.
+    stalled: std::collections::BTreeSet<u32>,
     requests: Vec<Option<Request>>,
+    /// Requests made so far.
+    made: u32,
     actions: std::collections::VecDeque<Action>,
     events: std::collections::VecDeque<Event>,
-    dirty: Vec<ConnectionId>,
+    dirty: std::collections::VecDeque<ConnectionId>,
 }
 
 impl Client {
@@ -317,10 +331,13 @@ impl Client {
             resolver,
             pools: hosts.iter().map(|_| Pool::default()).collect(),
             connections: Vec::new(),
+            open: 0,
+            stalled: Default::default(),
             requests: Vec::new(),
+            made: 0,
             actions: Default::default(),
             events: Default::default(),
-            dirty: Vec::new(),
+            dirty: Default::default(),
             config,
             hosts,
         }
@@ -369,10 +386,13 @@ impl Client {
             attempts: 0,
             head_bytes_up: 0,
             head_bytes_down: 0,
+            age: self.made,
+            reused: false,
             answered: false,
             done: false,
         });
-        self.pools[host as usize].enqueue(id, priority);
+        self.made += 1;
+        self.enqueue(id);
         self.service(now, host);
     }
 
@@ -383,9 +403,8 @@ impl Client {
             if !self.resolver.same_name(host, other) {
                 continue;
             }
-            let waiting: Vec<RequestId> = self.pools[other as usize].pending().collect();
-            for id in waiting {
-                let timing = &mut self.request_mut(id).timing;
+            for &(_, _, id) in &self.pools[other as usize].waiting {
+                let timing = &mut self.requests[id as usize].as_mut().expect("a request that waits").timing;
                 timing.dns = Some((started.max(timing.queued), now));
             }
             self.service(now, other);
@@ -438,9 +457,9 @@ impl Client {
         self.events.pop_front()
     }
 
-    /// A connection that may have something to send since it was last asked.
+    /// A connection that may have something to send since it was last asked, in the order in which they came to have it.
     pub fn poll_dirty(&mut self) -> Option<ConnectionId> {
-        let id = self.dirty.pop()?;
+        let id = self.dirty.pop_front()?;
         self.connections[id as usize].dirty = false;
         Some(id)
     }

@@ -1,5 +1,7 @@
 //! A host's connections and the requests that wait for one, and the rules by which the two meet.
 
+use std::collections::BTreeSet;
+
 use base::Instant;
 
 use crate::connection::{Active, Connection, ConnectionId, State};
@@ -9,28 +11,11 @@ use crate::{Action, Client, Error, Event, Priority, Request, RequestId, Timing, 
 /// A host's connections and waiting requests.
 #[derive(Default)]
 pub(crate) struct Pool {
-    /// Most urgent first, then oldest first.
-    waiting: Vec<(Priority, RequestId)>,
+    /// Most urgent first, then oldest first: priority, age, number.
+    pub(crate) waiting: BTreeSet<(Priority, u32, RequestId)>,
     pub(crate) connections: Vec<ConnectionId>,
     /// A TLS handshake with this host is complete, so that later ones may resume its session.
     pub(crate) has_session: bool,
-}
-
-impl Pool {
-    pub(crate) fn enqueue(&mut self, id: RequestId, priority: Priority) {
-        let at = self.waiting.partition_point(|(p, _)| *p <= priority);
-        self.waiting.insert(at, (priority, id));
-    }
-
-    /// Puts a request that is sent again before those of its priority: it has waited longest.
-    fn enqueue_again(&mut self, id: RequestId, priority: Priority) {
-        let at = self.waiting.partition_point(|(p, _)| *p < priority);
-        self.waiting.insert(at, (priority, id));
-    }
-
-    pub(crate) fn pending(&self) -> impl Iterator<Item = RequestId> + '_ {
-        self.waiting.iter().map(|(_, id)| *id)
-    }
 }
 
 impl Client {
@@ -38,8 +23,15 @@ impl Client {
         self.requests[id as usize].as_mut().expect("a request that was made")
     }
 
+    /// Lets a request wait at its host. One that is sent again has kept its age, and so its place.
+    pub(crate) fn enqueue(&mut self, id: RequestId) {
+        let &mut Request { host, priority, age, .. } = self.request_mut(id);
+        self.pools[host as usize].waiting.insert((priority, age, id));
+    }
+
     /// Moves a host's waiting requests on as far as they can go now.
     pub(crate) fn service(&mut self, now: Instant, host: u32) {
+        self.stalled.remove(&host);
         if self.pools[host as usize].waiting.is_empty() {
             return;
         }
@@ -48,18 +40,21 @@ impl Client {
             Answer::Asking => return,
             Answer::Ask => return self.actions.push_back(Action::Resolve { host }),
             Answer::Missing => {
-                for (_, id) in std::mem::take(&mut self.pools[host as usize].waiting) {
+                for (_, _, id) in std::mem::take(&mut self.pools[host as usize].waiting) {
                     self.fail(id, Error::NameNotResolved);
                 }
                 return;
             }
         }
-        while let Some(&(_, id)) = self.pools[host as usize].waiting.first() {
-            let Some(connection) = self.free_connection(host) else { break };
-            self.pools[host as usize].waiting.remove(0);
+        while let Some(connection) = self.free_connection(host) {
+            let Some((_, _, id)) = self.pools[host as usize].waiting.pop_first() else { break };
             self.dispatch(now, id, connection);
         }
-        while self.wants_connection(host) && self.make_room(now, host) {
+        while self.wants_connection(host) {
+            if !self.make_room(now, host) {
+                self.stalled.insert(host);
+                return;
+            }
             self.open(now, host);
         }
     }
@@ -95,8 +90,7 @@ impl Client {
     /// Makes room for one more connection, at the cost of the connection of another host that has been idle for
     /// longest. False if every connection is busy.
     fn make_room(&mut self, now: Instant, host: u32) -> bool {
-        let open = |c: &&Connection| c.state != State::Closed;
-        if self.connections.iter().filter(open).count() < self.config.connections_max {
+        if self.open < self.config.connections_max {
             return true;
         }
         let idle = self.connections.iter().filter(|c| c.is_idle() && c.record.host != host);
@@ -109,6 +103,7 @@ impl Client {
         let id = self.connections.len() as ConnectionId;
         let resume = self.pools[host as usize].has_session;
         self.connections.push(Connection::new(id, host, now, &self.config));
+        self.open += 1;
         self.pools[host as usize].connections.push(id);
         self.actions.push_back(Action::Connect { connection: id, host, resume });
     }
@@ -120,13 +115,19 @@ impl Client {
         let host = connection.record.host;
         self.mark_dirty(id); // a SPDY session opens with its SETTINGS
         self.service(now, host);
+        self.service_stalled_if_idle(now, id);
     }
 
     fn dispatch(&mut self, now: Instant, id: RequestId, connection: ConnectionId) {
         let request = self.requests[id as usize].as_mut().expect("a request that waits");
-        let record = &self.connections[connection as usize].record;
+        let entry = &self.connections[connection as usize];
+        request.reused = entry.received || entry.idle_since < now;
+        let record = &entry.record;
+        // A request that is not an HTTP/1.1 connection's first waited for one to be free, whatever came before.
+        let opened_for_it = self.config.transport != Transport::Http1 || record.requests == 0;
         let waited = |from: Instant, to: Option<Instant>| {
-            to.filter(|to| *to > request.timing.queued).map(|to| (from.max(request.timing.queued), to))
+            to.filter(|to| opened_for_it && *to > request.timing.queued)
+                .map(|to| (from.max(request.timing.queued), to))
         };
         let connect = waited(record.opened, record.connected);
         let tls = record.connected.and_then(|from| waited(from, record.secured));
@@ -145,7 +146,7 @@ impl Client {
         let connection = &mut self.connections[id as usize];
         if !connection.dirty && connection.state == State::Ready {
             connection.dirty = true;
-            self.dirty.push(id);
+            self.dirty.push_back(id);
         }
     }
 
@@ -164,13 +165,17 @@ impl Client {
             for active in std::mem::take(&mut self.connections[id as usize].active) {
                 self.fail(active.request, Error::Protocol(why.clone()));
             }
-            self.close(now, id);
-            return self.service_all(now);
+            return self.close_and_go_on(now, id);
         }
-        self.mark_dirty(id); // credit, a reset, a PING's echo
-        for request in std::mem::take(&mut self.connections[id as usize].returned) {
-            let Request { host, priority, .. } = *self.request_mut(request);
-            self.pools[host as usize].enqueue_again(request, priority);
+        if std::mem::take(&mut self.connections[id as usize].wants_to_send) {
+            self.mark_dirty(id);
+        }
+        for (request, why) in std::mem::take(&mut self.connections[id as usize].returned) {
+            if self.may_send_again(request) {
+                self.enqueue(request);
+            } else {
+                self.fail(request, why);
+            }
         }
         let connection = &mut self.connections[id as usize];
         if connection.is_idle() {
@@ -178,11 +183,18 @@ impl Client {
         }
         let host = connection.record.host;
         if connection.is_spent() {
-            self.close(now, id);
-            self.service_all(now);
+            self.close_and_go_on(now, id);
         } else {
             self.service(now, host);
+            self.service_stalled_if_idle(now, id);
         }
+    }
+
+    /// Whether sending a request again can neither repeat what the page has seen nor go on for ever.
+    fn may_send_again(&mut self, id: RequestId) -> bool {
+        let attempts_max = self.config.attempts_max;
+        let request = self.request_mut(id);
+        !request.answered && request.attempts < attempts_max
     }
 
     fn note(&mut self, now: Instant, event: &Event) {
@@ -203,6 +215,14 @@ impl Client {
         }
     }
 
+    /// Closes a connection, and lets those go on who may have waited for its place.
+    fn close_and_go_on(&mut self, now: Instant, id: ConnectionId) {
+        let host = self.connections[id as usize].record.host;
+        self.close(now, id);
+        self.service(now, host);
+        self.service_stalled(now);
+    }
+
     /// Closes a connection from our side.
     fn close(&mut self, now: Instant, id: ConnectionId) {
         self.actions.push_back(Action::Close { connection: id });
@@ -216,43 +236,51 @@ impl Client {
             return;
         }
         let was_connecting = connection.state == State::Connecting;
-        let (host, requests_sent) = (connection.record.host, connection.record.requests);
+        let host = connection.record.host;
         for Active { request, .. } in std::mem::take(&mut connection.active) {
-            let reused = requests_sent > 1;
-            let attempts_max = self.config.attempts_max;
-            let entry = self.request_mut(request);
-            if reused && !entry.answered && entry.attempts < attempts_max {
-                let priority = entry.priority;
-                self.pools[host as usize].enqueue_again(request, priority);
+            if self.request_mut(request).reused && self.may_send_again(request) {
+                self.enqueue(request);
             } else {
                 self.fail(request, Error::ConnectionLost(why.to_owned()));
             }
         }
         if was_connecting {
             // It was opened for one HTTP/1.1 request, as in Chrome, or for all that wait for a session.
-            let waiting = &mut self.pools[host as usize].waiting;
-            let lost =
-                if self.config.transport == Transport::Http1 { waiting.len().min(1) } else { waiting.len() };
-            for (_, request) in waiting.drain(..lost).collect::<Vec<_>>() {
+            while let Some((_, _, request)) = self.pools[host as usize].waiting.pop_first() {
                 self.fail(request, Error::NotConnected(why.to_owned()));
+                if self.config.transport == Transport::Http1 {
+                    break;
+                }
             }
         }
         self.forget(now, id);
-        self.service_all(now);
+        self.service(now, host);
+        self.service_stalled(now);
     }
 
     fn forget(&mut self, now: Instant, id: ConnectionId) {
         let connection = &mut self.connections[id as usize];
         connection.state = State::Closed;
         connection.record.closed = Some(now);
+        self.open -= 1;
         let host = connection.record.host;
         self.pools[host as usize].connections.retain(|c| *c != id);
     }
 
-    /// After a connection has gone: a place under the limit on all connections is free, and any host may have
-    /// waited for it.
-    fn service_all(&mut self, now: Instant) {
-        for host in 0..self.hosts.len() as u32 {
+    /// If a connection is of no more use to its own host for now, another host may have its place.
+    fn service_stalled_if_idle(&mut self, now: Instant, id: ConnectionId) {
+        if self.connections[id as usize].is_idle() {
+            self.service_stalled(now);
+        }
+    }
+
+    /// A place under the limit on all connections may be free: for the hosts that wait for one, the most urgent
+    /// request first.
+    fn service_stalled(&mut self, now: Instant) {
+        let first = |host: &u32| (self.pools[*host as usize].waiting.first().copied(), *host);
+        let mut stalled: Vec<_> = self.stalled.iter().map(first).collect();
+        stalled.sort();
+        for (_, host) in stalled {
             self.service(now, host);
         }
     }

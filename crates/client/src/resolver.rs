@@ -1,4 +1,4 @@
-//! Names and their look-ups: each name is asked for once and remembered for the client's life.
+//! Names and their look-ups: each name is asked for once and remembered for the client's life; addresses never are.
 
 use base::Instant;
 
@@ -31,7 +31,8 @@ impl Resolver {
         let mut seen = std::collections::BTreeMap::new();
         let first: Vec<u32> =
             names.iter().enumerate().map(|(i, name)| *seen.entry(*name).or_insert(i as u32)).collect();
-        Self { states: vec![State::Unknown; first.len()], first, lookups: 0 }
+        let state = |name: &&str| if is_address(name) { State::Found } else { State::Unknown };
+        Self { states: names.iter().map(state).collect(), first, lookups: 0 }
     }
 
     pub(crate) fn lookups(&self) -> u32 {
@@ -64,4 +65,9 @@ impl Resolver {
         *state = if found { State::Found } else { State::Missing };
         since
     }
+}
+
+/// Whether a host's name is an address already (RFC 3986 §3.2.2: one of IPv6 stands in brackets).
+fn is_address(name: &str) -> bool {
+    name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok()
 }

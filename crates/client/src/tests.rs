@@ -292,3 +292,131 @@ fn transports_are_asked_for_by_name() {
     let unknown = "spdy4".parse::<Transport>().unwrap_err();
     assert_eq!(unknown.to_string(), "unknown transport 'spdy4'; known are http1, spdy2, spdy3, spdy3.1");
 }
+
+#[test]
+fn a_host_stalled_by_the_limit_goes_on_as_soon_as_another_hosts_connection_is_idle() {
+    let config = Config { connections_max: 1, ..Config::new(Transport::Http1) };
+    let hosts = (0..3).map(|i| Host { name: format!("host{i}.example"), tls: false });
+    let mut client = Client::new(config, hosts.collect());
+    for (host, priority) in [(0, priority::IMAGE), (1, priority::IMAGE), (2, priority::SCRIPT)] {
+        client.fetch(at(0), host, host, head(), 0, priority);
+        client.handle_resolved(at(1), host, true);
+    }
+    assert_eq!(connects(&mut client), [0]);
+    client.handle_connected(at(2), 0);
+    answer(&mut client, at(3), 0, "");
+    let expected =
+        [Action::Close { connection: 0 }, Action::Connect { connection: 1, host: 2, resume: false }];
+    assert_eq!(actions(&mut client), expected, "the more urgent request's host goes first");
+    client.handle_connected(at(4), 1);
+    answer(&mut client, at(5), 1, "");
+    assert_eq!(connects(&mut client), [2]);
+}
+
+#[test]
+fn an_address_needs_no_look_up() {
+    let hosts = ["10.0.0.1", "[::1]"].map(|name| Host { name: name.into(), tls: false });
+    let mut client = Client::new(Config::new(Transport::Http1), hosts.into());
+    client.fetch(at(0), 0, 0, head(), 0, priority::IMAGE);
+    client.fetch(at(0), 1, 1, head(), 0, priority::IMAGE);
+    assert_eq!(connects(&mut client), [0, 1]);
+    assert_eq!(client.lookups(), 0);
+}
+
+#[test]
+fn connections_are_to_be_served_in_the_order_in_which_they_got_something_to_send() {
+    let mut client = waiting(3);
+    for connection in connects(&mut client) {
+        client.handle_connected(at(50), connection);
+    }
+    assert_eq!([client.poll_dirty(), client.poll_dirty(), client.poll_dirty()], [Some(0), Some(1), Some(2)]);
+}
+
+#[test]
+fn a_request_that_waited_for_a_busy_connection_did_not_wait_for_it_to_connect() {
+    let mut client = waiting(7);
+    for connection in connects(&mut client) {
+        client.handle_connected(at(50), connection);
+    }
+    answer(&mut client, at(80), 0, "");
+    assert_eq!(client.request(0).unwrap().timing.connect, Some((at(10), at(50))));
+    assert_eq!(client.request(6).unwrap().timing.sent, Some(at(80)));
+    assert_eq!(client.request(6).unwrap().timing.connect, None);
+}
+
+#[test]
+fn a_connection_that_lay_idle_unused_counts_as_a_reused_one() {
+    let mut client = waiting(2);
+    connects(&mut client);
+    client.handle_connected(at(50), 0);
+    answer(&mut client, at(60), 0, "");
+    answer(&mut client, at(65), 0, "");
+    assert_eq!(completed(&mut client), [0, 1]);
+    client.handle_connected(at(70), 1); // bound late: its request has gone out on the first
+    assert!(sent(&mut client, 1).is_empty());
+    client.fetch(at(90), 2, 0, head(), 0, priority::IMAGE);
+    assert_eq!(client.request(2).unwrap().connection, Some(1));
+    client.handle_eof(at(95), 1);
+    assert_eq!(events(&mut client), [], "it is sent again");
+    assert_eq!(client.request(2).unwrap().connection, Some(0));
+}
+
+/// A client of SPDY whose session with a real server is ready, `requests` of it on their way.
+fn session(requests: u32, config: spdy::Config) -> (Client, spdy::Session) {
+    let transport = Transport::Spdy(config.version);
+    let mut client = client(transport, 1);
+    for id in 0..requests {
+        client.fetch(at(0), id, 0, head(), 0, priority::IMAGE);
+    }
+    client.handle_resolved(at(1), 0, true);
+    assert_eq!(connects(&mut client), [0]);
+    client.handle_connected(at(2), 0);
+    (client, spdy::Session::server(config))
+}
+
+/// Carries to and fro between connection `id` and its server until both are silent.
+fn carry(client: &mut Client, id: ConnectionId, server: &mut spdy::Session) {
+    loop {
+        let up = client.poll_transmit(at(3), id, u64::MAX);
+        let down = if up.is_none() { server.poll_transmit(at(3), u64::MAX) } else { None };
+        match (up, down) {
+            (Some(chunk), _) => server.handle_input(at(3), chunk).unwrap(),
+            (None, Some(chunk)) => client.handle_input(at(3), id, chunk),
+            (None, None) => return,
+        }
+    }
+}
+
+#[test]
+fn streams_that_a_server_refuses_are_asked_for_again_when_there_is_room() {
+    let config = spdy::Config { max_concurrent_streams: 2, ..spdy::Config::chrome_2013(spdy::Version::V3_1) };
+    let (mut client, mut server) = session(5, config);
+    carry(&mut client, 0, &mut server);
+    let mut asked = Vec::new();
+    while let Some(event) = server.poll_event() {
+        let spdy::Event::Request { id, .. } = event else { continue };
+        asked.push(id.as_u32());
+        let head = ResponseHead { status: 200, fields: Fields::new() };
+        server.respond(id, &head, true).unwrap();
+        carry(&mut client, 0, &mut server);
+    }
+    assert_eq!(completed(&mut client), [0, 1, 2, 3, 4], "in the order in which they were made");
+    assert_eq!(asked, [1, 3, 11, 13, 15], "5, 7 and 9 were refused");
+}
+
+#[test]
+fn requests_that_a_session_going_away_returns_go_out_on_the_next_one_in_their_order() {
+    let (mut client, mut server) = session(4, spdy::Config::chrome_2013(spdy::Version::V3_1));
+    server.goaway();
+    carry(&mut client, 0, &mut server);
+    assert_eq!(events(&mut client), []);
+    let next = Action::Connect { connection: 1, host: 0, resume: false };
+    assert_eq!(actions(&mut client), [Action::Close { connection: 0 }, next]);
+    client.handle_connected(at(9), 1);
+    let mut server = spdy::Session::server(spdy::Config::chrome_2013(spdy::Version::V3_1));
+    carry(&mut client, 1, &mut server);
+    let requests =
+        std::iter::from_fn(|| server.poll_event()).filter(|e| matches!(e, spdy::Event::Request { .. }));
+    assert_eq!(requests.count(), 4);
+    assert!((0..4).all(|id| client.request(id).unwrap().attempts == 2));
+}
