@@ -153,9 +153,11 @@ impl<'p> Loader<'p> {
         let mut referenced = vec![false; count];
         let mut late = vec![false; count];
         for (id, resource) in (0..).zip(&page.resources) {
-            late[id as usize] = resource.after_load
-                || matches!(resource.cause, Cause::Load { .. })
-                || resource.cause.parent().is_some_and(|parent| late[parent as usize]);
+            // There is no `onload` without the main document, whatever was recorded.
+            late[id as usize] = chains.last(id) != main
+                && (resource.after_load
+                    || matches!(resource.cause, Cause::Load { .. })
+                    || resource.cause.parent().is_some_and(|parent| late[parent as usize]));
             match resource.cause {
                 Cause::Redirect(parent) | Cause::Completion { parent, .. } => {
                     followers[parent as usize].push(id)

@@ -328,3 +328,10 @@ fn an_empty_document_paints_at_its_end() {
     page.resources[0].body_len = 0;
     assert_eq!(ms(load(&page, (9, 0), &[]).moments().first_paint), 100.0);
 }
+
+#[test]
+fn onload_waits_for_the_main_document_whatever_was_recorded() {
+    let mut page = page([resource(Kind::Document, Cause::Redirect(0))]);
+    page.resources.iter_mut().for_each(|r| r.after_load = true);
+    assert_eq!(ms(load(&page, (9, 0), &[]).moments().load), 200.0);
+}

@@ -420,3 +420,51 @@ fn requests_that_a_session_going_away_returns_go_out_on_the_next_one_in_their_or
     assert_eq!(requests.count(), 4);
     assert!((0..4).all(|id| client.request(id).unwrap().attempts == 2));
 }
+
+#[test]
+fn whatever_the_limit_and_the_course_of_connections_every_request_is_answered() {
+    for seed in 0..300 {
+        let mut rng = base::Rng::new(seed);
+        let connections_max = 1 + rng.below(4) as usize;
+        let config = Config { connections_max, ..Config::new(Transport::Http1) };
+        let hosts = (0..4).map(|i| Host { name: format!("host{i}.example"), tls: false });
+        let mut client = Client::new(config, hosts.collect());
+        let (mut made, mut done, mut names, mut connecting, mut open) = (0, 0, vec![], vec![], vec![]);
+        for step in 0.. {
+            assert!(step < 10_000, "seed {seed}: {done} of {made} requests answered, and nothing goes on");
+            for action in actions(&mut client) {
+                match action {
+                    Action::Resolve { host } => names.push(host),
+                    Action::Connect { connection, .. } => connecting.push(connection),
+                    Action::Close { connection } => open.retain(|c| *c != connection),
+                }
+            }
+            assert!(connecting.len() + open.len() <= connections_max, "seed {seed}");
+            done += completed(&mut client).len();
+            if done == 40 {
+                break;
+            }
+            let now = at(step);
+            match rng.below(4) {
+                0 if made < 40 => {
+                    client.fetch(now, made, rng.below(4) as u32, head(), 0, rng.below(4) as u8);
+                    made += 1;
+                }
+                1 if !names.is_empty() => client.handle_resolved(now, names.remove(0), true),
+                2 if !connecting.is_empty() => {
+                    let id = connecting.remove(rng.below(connecting.len() as u64) as usize);
+                    open.push(id);
+                    client.handle_connected(now, id);
+                }
+                _ if !open.is_empty() => {
+                    let id = open[rng.below(open.len() as u64) as usize];
+                    if !sent(&mut client, id).is_empty() {
+                        let answer = Bytes::from_static(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+                        client.handle_input(now, id, Chunk::Bytes(answer));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
