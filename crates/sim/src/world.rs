@@ -189,12 +189,13 @@ impl<'p> World<'p> {
                 self.tell_loader(event);
                 quiet = false;
             }
-            while let Some(action) = self.client.poll_action() {
-                self.act(action);
-                quiet = false;
-            }
+            // Requests first: what a connection that is there can take goes out before another is opened.
             while let Some(connection) = self.client.poll_dirty() {
                 self.send(connection, Side::Client);
+                quiet = false;
+            }
+            while let Some(action) = self.client.poll_action() {
+                self.act(action);
                 quiet = false;
             }
             if quiet {
@@ -240,7 +241,7 @@ impl<'p> World<'p> {
                 debug_assert_eq!(connection as usize, self.connections.len());
                 let entry = self.open(host, resume);
                 self.connections.push(entry);
-                self.service(connection, Side::Client);
+                self.send(connection, Side::Client);
             }
             Action::Close { connection } => {
                 self.connections[connection as usize].client.closing = true;
@@ -366,10 +367,7 @@ impl<'p> World<'p> {
 
     fn hand_up(&mut self, id: u32, side: Side, chunk: Chunk) {
         match side {
-            Side::Client => {
-                self.client.handle_input(self.now, id, chunk);
-                self.pump();
-            }
+            Side::Client => self.client.handle_input(self.now, id, chunk),
             Side::Server => {
                 let entry = &mut self.connections[id as usize];
                 let server = &mut self.hosts[entry.host as usize].server;
