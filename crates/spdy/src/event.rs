@@ -8,7 +8,7 @@ use crate::{GoAwayStatus, Priority, Status, StreamId};
 /// What happened, in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// Server: a client asks. Answer with [`Session::respond`].
+    /// Server: a client asks. Answer with [`Session::respond`](crate::Session::respond).
     Request {
         /// The new stream.
         id: StreamId,
@@ -41,7 +41,7 @@ pub enum Event {
         /// Whether the peer has finished the stream.
         fin: bool,
     },
-    /// A part of a body, as it arrived. Hand it back with [`Session::consume`] when it is read.
+    /// A part of a body, as it arrived. Hand it back with [`Session::consume`](crate::Session::consume) when it is read.
     Data {
         /// The stream.
         id: StreamId,
@@ -50,7 +50,7 @@ pub enum Event {
         /// Whether the peer has finished the stream.
         fin: bool,
     },
-    /// Client: the server sends what was not asked for. To refuse it, [`Session::reset`] it with CANCEL.
+    /// Client: the server sends what was not asked for. To refuse it, [`Session::reset`](crate::Session::reset) it with CANCEL.
     Pushed {
         /// The new stream.
         id: StreamId,
@@ -84,7 +84,7 @@ pub enum Event {
         /// whatever their method; the others go on.
         unprocessed: Vec<StreamId>,
     },
-    /// The answer to [`Session::ping`].
+    /// The answer to [`Session::ping`](crate::Session::ping).
     Pong {
         /// Time since the ping.
         rtt: Duration,
@@ -96,7 +96,7 @@ pub enum Event {
         /// They.
         interrupted: Vec<StreamId>,
     },
-    /// Nothing was heard for as long as [`Config::keep_alive`] allows. Nothing else has changed; the connection is
+    /// Nothing was heard for as long as [`Config::keep_alive`](crate::Config::keep_alive) allows. Nothing else has changed; the connection is
     /// probably dead.
     Unresponsive,
 }

@@ -101,6 +101,8 @@ pub struct Checker {
     /// By stream: what may still be sent, and whether FIN was.
     streams: BTreeMap<u32, (i64, bool)>,
     last_opened: u32,
+    /// What was delivered while a frame's header was partly out: the frame was chosen before.
+    deferred: Vec<Chunk>,
     pub frames: Vec<Seen>,
 }
 
@@ -114,6 +116,7 @@ impl Checker {
             session: 65_536,
             streams: BTreeMap::new(),
             last_opened: 0,
+            deferred: Vec::new(),
             frames: Vec::new(),
         }
     }
@@ -125,6 +128,9 @@ impl Checker {
                 Seen::Control { frame, .. } => self.control_sent(frame),
             }
             self.frames.push(seen);
+        }
+        if self.out.is_clean() || self.out.payload_left > 0 {
+            std::mem::take(&mut self.deferred).into_iter().for_each(|chunk| self.delivered(chunk));
         }
     }
 
@@ -161,6 +167,9 @@ impl Checker {
     }
 
     pub fn delivered(&mut self, chunk: Chunk) {
+        if !self.out.is_clean() && self.out.payload_left == 0 {
+            return self.deferred.push(chunk);
+        }
         for seen in self.inward.feed(chunk) {
             let Seen::Control { frame, .. } = seen else { continue };
             match frame {
