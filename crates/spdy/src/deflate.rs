@@ -89,33 +89,29 @@ impl Deflater {
 
     /// Bytes that may match and be matched.
     pub(crate) fn shared(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        let mut at = self.window.len();
+        let begin = self.window.len();
         self.window.extend(bytes.iter().map(|b| u16::from(*b)));
-        let end = self.window.len();
+        let (mut at, end) = (begin, self.window.len());
         self.index_to(at);
         let mut here = self.longest(at, end, 0);
         while at < end {
             let (len, distance) = here;
-            let lazy = len < GOOD_MATCH && at + 1 < end;
-            if lazy {
+            // A longer match that begins one later is worth a literal.
+            let mut next = (0, 0);
+            if len < GOOD_MATCH {
                 self.index_to(at + 1);
-                let next = self.longest(at + 1, end, len);
-                if len < MIN_MATCH || next.0 > len {
-                    self.literal(bytes[bytes.len() - (end - at)], out);
-                    at += 1;
-                    here = next;
-                    continue;
-                }
+                next = self.longest(at + 1, end, len);
             }
-            if len < MIN_MATCH {
-                self.literal(bytes[bytes.len() - (end - at)], out);
+            if len < MIN_MATCH || next.0 > len {
+                self.literal(bytes[at - begin], out);
                 at += 1;
+                here = next;
             } else {
                 self.copy(len, distance, out);
                 at += len;
+                self.index_to(at);
+                here = self.longest(at, end, 0);
             }
-            self.index_to(at);
-            here = self.longest(at, end, 0);
         }
     }
 
