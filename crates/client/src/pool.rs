@@ -170,7 +170,9 @@ impl Client {
         if std::mem::take(&mut self.connections[id as usize].wants_to_send) {
             self.mark_dirty(id);
         }
-        for (request, why) in std::mem::take(&mut self.connections[id as usize].returned) {
+        let returned = std::mem::take(&mut self.connections[id as usize].returned);
+        let mut changed = !returned.is_empty();
+        for (request, why) in returned {
             if self.may_send_again(request) {
                 self.enqueue(request);
             } else {
@@ -183,8 +185,11 @@ impl Client {
         }
         let host = connection.record.host;
         if connection.is_spent() {
-            self.close_and_go_on(now, id);
-        } else {
+            return self.close_and_go_on(now, id);
+        }
+        // Most input is a piece of a body, and moves no request.
+        changed |= connection.can_take_request() || !connection.will_take_requests();
+        if changed {
             self.service(now, host);
             self.service_stalled_if_idle(now, id);
         }

@@ -111,10 +111,11 @@ impl Connection {
                 }
                 spdy::Event::Data { id, chunk, fin } => {
                     session.consume(id, chunk.len());
-                    if let Some(due) = self.due.iter_mut().find(|d| d.stream == Some(id) && fin) {
-                        due.at = Some(now + due.answer.think);
+                    if fin {
+                        complete(&mut self.due, id, now);
                     }
                 }
+                spdy::Event::Headers { id, fin: true, .. } => complete(&mut self.due, id, now), // trailers
                 spdy::Event::Reset { id, .. } => self.due.retain(|d| d.stream != Some(id)),
                 _ => {}
             }
@@ -165,5 +166,12 @@ impl Connection {
                 begun.and_then(rest).map_err(drop)
             }
         };
+    }
+}
+
+/// The request of a SPDY stream is complete: the server begins to think.
+fn complete(due: &mut VecDeque<Due>, stream: spdy::StreamId, now: Instant) {
+    if let Some(due) = due.iter_mut().find(|d| d.stream == Some(stream)) {
+        due.at = Some(now + due.answer.think);
     }
 }

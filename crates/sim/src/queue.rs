@@ -37,6 +37,9 @@ pub(crate) enum Side {
 #[derive(Default)]
 pub(crate) struct EventQueue {
     heap: BinaryHeap<Reverse<(Instant, u64, Event)>>,
+    /// The link's two events, of which each packet moves one: they are too many, and each too alone, for the heap.
+    down: Option<(Instant, u64)>,
+    up: Option<(Instant, u64)>,
     pushed: u64,
 }
 
@@ -47,7 +50,32 @@ impl EventQueue {
     }
 
     pub(crate) fn pop(&mut self) -> Option<(Instant, Event)> {
-        self.heap.pop().map(|Reverse((at, _, event))| (at, event))
+        let key = |order: Option<(Instant, u64)>| order.unwrap_or((Instant::MAX, u64::MAX));
+        let (down, up) = (key(self.down), key(self.up));
+        if let Some(Reverse((at, order, _))) = self.heap.peek()
+            && (*at, *order) < down.min(up)
+        {
+            return self.heap.pop().map(|Reverse((at, _, event))| (at, event));
+        }
+        let (slot, event) = if down < up { (&mut self.down, Event::Down) } else { (&mut self.up, Event::Up) };
+        slot.take().map(|(at, _)| (at, event))
+    }
+
+    /// Asks for [`Event::Down`] at `deadline`, unless it comes no later.
+    pub(crate) fn arm_down(&mut self, deadline: Option<Instant>) {
+        Self::arm_link(&mut self.down, &mut self.pushed, deadline);
+    }
+
+    /// Asks for [`Event::Up`] at `deadline`, unless it comes no later.
+    pub(crate) fn arm_up(&mut self, deadline: Option<Instant>) {
+        Self::arm_link(&mut self.up, &mut self.pushed, deadline);
+    }
+
+    fn arm_link(slot: &mut Option<(Instant, u64)>, pushed: &mut u64, deadline: Option<Instant>) {
+        if let Some(at) = deadline.filter(|at| slot.is_none_or(|(set, _)| *at < set)) {
+            *slot = Some((at, *pushed));
+            *pushed += 1;
+        }
     }
 
     /// Asks for `event` at `deadline`, unless `alarm` is set to go off no later.

@@ -52,9 +52,7 @@ pub(crate) struct World<'p> {
     hosts: Vec<Host<'p>>,
     connections: Vec<Connection>,
     down: Path<Packet>,
-    down_alarm: Alarm,
     up: Path<Packet>,
-    up_alarm: Alarm,
     body_bytes: Vec<u64>,
     /// The first thing that went wrong between the engines.
     fault: Option<String>,
@@ -96,9 +94,7 @@ impl<'p> World<'p> {
             hosts: hosts.collect(),
             connections: Vec::new(),
             down: Path::new(&setup.down, rng.substream("link.down")),
-            down_alarm: Alarm::default(),
             up: Path::new(&setup.up, rng.substream("link.up")),
-            up_alarm: Alarm::default(),
             body_bytes: vec![0; page.resources.len()],
             fault: None,
         }
@@ -124,20 +120,16 @@ impl<'p> World<'p> {
         let now = self.now;
         match event {
             Event::Down => {
-                if self.down_alarm.goes_off(now) {
-                    while let Some(packet) = self.down.pop(now) {
-                        self.arrive(packet, Side::Client);
-                    }
-                    self.events.arm(&mut self.down_alarm, self.down.next_time(), Event::Down);
+                while let Some(packet) = self.down.pop(now) {
+                    self.arrive(packet, Side::Client);
                 }
+                self.events.arm_down(self.down.next_time());
             }
             Event::Up => {
-                if self.up_alarm.goes_off(now) {
-                    while let Some(packet) = self.up.pop(now) {
-                        self.cross_to_server(packet);
-                    }
-                    self.events.arm(&mut self.up_alarm, self.up.next_time(), Event::Up);
+                while let Some(packet) = self.up.pop(now) {
+                    self.cross_to_server(packet);
                 }
+                self.events.arm_up(self.up.next_time());
             }
             Event::AtServer { host } => {
                 let (_, packet) = self.hosts[host as usize].to_server.pop_front().expect("a packet an event");
@@ -344,12 +336,10 @@ impl<'p> World<'p> {
         if let Err(error) = tls.handle_input(self.now, chunk) {
             unreachable!("our own TLS model misread its peer: {error}");
         }
-        let mut plain = base::ChunkQueue::new();
-        while let Some(chunk) = tls.read() {
-            plain.push(chunk);
-        }
         self.note_secured(id, side);
-        while let Some(chunk) = plain.pop(u64::MAX) {
+        loop {
+            let tls = self.connections[id as usize].end(side).tls.as_mut();
+            let Some(chunk) = tls.and_then(tls::Session::read) else { return };
             self.hand_up(id, side, chunk);
         }
     }
@@ -448,12 +438,12 @@ impl<'p> World<'p> {
 
     fn enter_up(&mut self, packet: Packet) {
         self.up.push(self.now, packet);
-        self.events.arm(&mut self.up_alarm, self.up.next_time(), Event::Up);
+        self.events.arm_up(self.up.next_time());
     }
 
     fn enter_down(&mut self, packet: Packet) {
         self.down.push(self.now, packet);
-        self.events.arm(&mut self.down_alarm, self.down.next_time(), Event::Down);
+        self.events.arm_down(self.down.next_time());
     }
 
     fn cross_to_server(&mut self, packet: Packet) {

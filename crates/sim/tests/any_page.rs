@@ -41,12 +41,16 @@ fn resource(rng: &mut Rng, id: u32, hosts: u32, before: &[Resource]) -> Resource
     if rng.below(4) == 0 {
         response.push("Content-Length", "7"); // of another representation: not to be believed
     }
+    let mut request = Fields::new();
+    if rng.below(8) == 0 {
+        request.push("Expect", "100-continue");
+    }
     Resource {
         host: rng.below(u64::from(hosts)) as u32,
         method: pick(rng, &["GET", "GET", "GET", "GET", "POST", "HEAD"]).into(),
         path: format!("/{}", rng.below(20)).into(), // some ask for the same thing
         kind,
-        request: Fields::new(),
+        request,
         response,
         status: pick(rng, &[200, 200, 200, 200, 204, 301, 304, 404]),
         request_body_len: pick(rng, &[0, 0, 0, 1, 5_000]),
