@@ -144,7 +144,8 @@ pub(crate) fn why(network: &Network, first: &TransportSummary, other: &Transport
             out.push(format!("{p:.1} → {q:.1} {what}"));
         }
     }
-    let line_ms = network.down.bitrate().map(|rate| rate.time_to_send(other.bytes_down as u64).as_millis_f64());
+    let line_ms =
+        network.down.bitrate().map(|rate| rate.time_to_send(other.bytes_down as u64).as_millis_f64());
     if let Some(line_ms) = line_ms.filter(|ms| *ms >= FLOOR * after) {
         out.push(format!(
             "what {b} sends down takes the link {line_ms:.0} ms at its rate, whatever carries it: no more than the rest \
