@@ -159,3 +159,6 @@ fn prepare(answers: &mut [Answer<'_>], method: &[u8], path: &[u8]) -> Prepared {
     let body = BodyRange { source: answer.resource, start: 0, len: recorded.body_len };
     Prepared { head, body, think: answer.think }
 }
+
+#[cfg(test)]
+mod tests;
