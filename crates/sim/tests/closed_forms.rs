@@ -72,7 +72,7 @@ fn row(out: &mut String, transport: Transport, (kbps, rtt_ms): (u64, u64), len: 
     let share = lost / packets * 100.0;
     assert!((share - loss_pct).abs() <= half, "asked {loss_pct} %, lost {share} %");
     if loss_pct == 0.0 {
-        assert!(utilisation >= 99.0 && utilisation <= 100.01, "{transport} at {kbps}: {utilisation} %");
+        assert!((99.0..=100.01).contains(&utilisation), "{transport} at {kbps}: {utilisation} %");
     }
     let interval = format!("{:.3}–{:.3}", (loss_pct - half).max(0.0), loss_pct + half);
     let utilisation = if loss_pct == 0.0 { format!("{utilisation:.2}") } else { "–".into() };
