@@ -267,3 +267,18 @@ fn a_window_wider_than_the_send_buffers_room_is_used_whole() {
     setup.client_tcp.initial_rwnd = 1 << 20;
     assert_round_trips(&sim::load(&page(50_000, &[]), &setup, 1), 2.0);
 }
+
+#[test]
+fn what_is_asked_for_at_one_moment_enters_the_link_in_that_order_requests_before_handshakes() {
+    let page = page(1_000, &[(0, 100), (0, 100), (0, 100), (0, 100), (1, 100)]);
+    let mut setup = slow(Transport::Http1, 0.0);
+    // Slow enough that the uplink's order shows.
+    setup.up.rate = link::Rate::Constant(Bitrate::from_kbps(20).expect("not zero"));
+    let load = sim::load(&page, &setup, 1);
+    complete(&load);
+    let connected: Vec<_> = load.connections.iter().map(|c| c.record.connected).collect();
+    assert_eq!(connected.len(), 5);
+    assert!(connected.is_sorted(), "{connected:?}");
+    let first = load.requests[1].timing.expect("asked for").head.expect("answered");
+    assert!(Some(first) < connected[1], "the image on the warm connection went before the other's SYN");
+}
