@@ -235,9 +235,10 @@ function conditions({ summary, seed, plan, environment }: Overview, network: Net
   );
 }
 
-/** What to know before using a figure. */
-function caveats({ summary }: Overview): HTMLElement {
+/** What to know before using a figure, if there is anything. */
+function caveats({ summary }: Overview): Child {
   const { notes, problems } = summary;
+  if (notes.length + problems.length + summary.assumptions.length === 0) return null;
   const place = (p: Problem) =>
     [p.file, p.entry === null ? null : `entry ${p.entry}`, p.field]
       .filter((part) => part !== null)
