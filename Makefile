@@ -35,7 +35,7 @@ web:
 	cd web && npm ci && npm run build
 
 rust:
-	@command -v $(CARGO) >/dev/null || { echo "velodrome needs Rust 1.90 or later: install it with rustup, see rust-lang.org" >&2; exit 1; }
+	@command -v $(CARGO) >/dev/null || { echo "velodrome needs Rust 1.95 or later: install it with rustup, see rust-lang.org" >&2; exit 1; }
 
 # What some tests need beyond Rust. A test whose tool is missing says so by name; with CI set it fails instead.
 tools: rust
