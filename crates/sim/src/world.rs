@@ -36,8 +36,9 @@ struct Host<'p> {
     authority: bytes::Bytes,
     /// One way between the access link and the server.
     distance: Duration,
-    to_server: VecDeque<(Instant, Packet)>,
-    to_link: VecDeque<(Instant, Packet)>,
+    /// On that way, in order: all take the same time, so that each event finds its packet in front.
+    to_server: VecDeque<Packet>,
+    to_link: VecDeque<Packet>,
 }
 
 pub(crate) struct World<'p> {
@@ -132,11 +133,11 @@ impl<'p> World<'p> {
                 self.events.arm_up(self.up.next_time());
             }
             Event::AtServer { host } => {
-                let (_, packet) = self.hosts[host as usize].to_server.pop_front().expect("a packet an event");
+                let packet = self.hosts[host as usize].to_server.pop_front().expect("a packet an event");
                 self.arrive(packet, Side::Server);
             }
             Event::AtLink { host } => {
-                let (_, packet) = self.hosts[host as usize].to_link.pop_front().expect("a packet an event");
+                let packet = self.hosts[host as usize].to_link.pop_front().expect("a packet an event");
                 self.enter_down(packet);
             }
             Event::End { connection, side } => {
@@ -322,11 +323,11 @@ impl<'p> World<'p> {
         }
         let end = self.connections[id as usize].end(side);
         if std::mem::take(&mut end.eof) {
-            match side {
-                Side::Client => self.client.handle_eof(self.now, id),
-                Side::Server => end.closing = true,
+            // Nobody here goes on sending to a peer that has finished.
+            end.closing = true;
+            if side == Side::Client {
+                self.client.handle_eof(self.now, id);
             }
-            self.connections[id as usize].end(side).closing = true;
         }
     }
 
@@ -452,7 +453,7 @@ impl<'p> World<'p> {
         if host.distance.is_zero() {
             return self.arrive(packet, Side::Server);
         }
-        host.to_server.push_back((self.now, packet));
+        host.to_server.push_back(packet);
         self.events.push(self.now + host.distance, Event::AtServer { host: id });
     }
 
@@ -462,7 +463,7 @@ impl<'p> World<'p> {
         if host.distance.is_zero() {
             return self.enter_down(packet);
         }
-        host.to_link.push_back((self.now, packet));
+        host.to_link.push_back(packet);
         self.events.push(self.now + host.distance, Event::AtLink { host: id });
     }
 
