@@ -25,8 +25,8 @@
 //! # Moments
 //!
 //! * **First paint**: the first moment when the main document's parser has passed everything before its first
-//!   reference that is neither a script nor a style sheet (or its end, if there is none), no style sheet that it has
-//!   passed is still missing, and the main thread is free.
+//!   reference in its markup to something that is shown: an image, media or a frame behind its first style sheet (or its
+//!   end, if there is none); no style sheet that it has passed is still missing, and the main thread is free.
 //! * **Parsed**: the main document has reached its end (`DOMContentLoaded`).
 //! * **PLT**, page load time: from [`Loader::start`] to `onload`, which is when every document has reached its end,
 //!   every resource that the recording started before its own `onload` has been fetched and used or has failed, and the

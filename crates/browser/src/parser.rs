@@ -24,7 +24,7 @@ pub(crate) struct Document {
     styles: Vec<ResourceId>,
     /// Deferred scripts passed, in order, that have not run yet.
     deferred: std::collections::VecDeque<ResourceId>,
-    /// References before the first one that is neither script nor style sheet, and the bytes up to there.
+    /// References before the first one to something that is shown, and the bytes up to there.
     head: (usize, u64),
     /// No more will arrive, although not all has.
     cut: bool,
@@ -42,10 +42,14 @@ impl Document {
             .collect();
         references.sort(); // by offset, then as recorded
         let len = page.resources[id as usize].body_len;
-        let in_head = |child: ResourceId| {
-            matches!(page.resources[chains.last(child) as usize].kind, Kind::Style | Kind::Script)
+        let kind = |child: ResourceId| page.resources[chains.last(child) as usize].kind;
+        let is_shown = |child: ResourceId| {
+            matches!(kind(child), Kind::Image | Kind::Media | Kind::Document)
+                && !page.resources[child as usize].scripted
         };
-        let first = references.iter().position(|(_, child)| !in_head(*child));
+        // What stands before the first style sheet is no content but a tracker's pixel in the head.
+        let styled = references.iter().position(|(_, child)| kind(*child) == Kind::Style).unwrap_or(0);
+        let first = (styled..references.len()).find(|at| is_shown(references[*at].1));
         let head = first.map_or((references.len(), len), |at| (at, references[at].0));
         Self {
             references,

@@ -138,6 +138,17 @@ fn a_pending_style_sheet_holds_scripts_and_the_first_paint_back() {
 }
 
 #[test]
+fn what_the_head_fetches_is_no_content_to_paint() {
+    let page = page([
+        parsed(Kind::Font, 10),
+        parsed(Kind::Image, 20),
+        parsed(Kind::Style, 50),
+        parsed(Kind::Image, 500),
+    ]);
+    assert_eq!(ms(load(&page, (3, 400), &[]).moments().first_paint), 500.0);
+}
+
+#[test]
 fn a_style_sheet_behind_a_script_does_not_hold_it_back() {
     let page = page([script(100, ScriptMode::Sync), parsed(Kind::Style, 200)]);
     assert_eq!(ms(load(&page, (2, 900), &[]).record(1).used), 200.0);
