@@ -48,7 +48,7 @@ pub struct Summary {
 pub enum Unit {
     /// A page, with the median over its runs.
     Page,
-    /// A run, as there is only one page.
+    /// A run, as there is only one page, and chance makes its runs differ.
     Run,
 }
 
@@ -185,7 +185,9 @@ pub fn summarise(dir: &Path) -> Result<Summary, Error> {
             loads += 1;
         }
     }
-    let unit = if pages.len() == 1 && plan.runs > 1 { Unit::Run } else { Unit::Page };
+    // Runs that cannot differ are one observation, however often it is made.
+    let runs_differ = plan.runs > 1 && plan.networks.iter().all(Network::is_random);
+    let unit = if pages.len() == 1 && runs_differ { Unit::Run } else { Unit::Page };
     let loads_planned = [pages.len(), plan.networks.len(), plan.transports.len(), plan.runs as usize]
         .iter()
         .product::<usize>();

@@ -111,6 +111,15 @@ fn a_single_page_is_compared_run_by_run() {
 }
 
 #[test]
+fn runs_that_cannot_differ_are_one_observation_and_no_evidence() {
+    let s = race(seed(), 1, 20, |_, transport, _| Some(1_000 - 100 * transport as u64));
+    assert_eq!(s.unit, Unit::Page);
+    let c = &s.networks[0].comparisons[0];
+    assert_eq!((c.pairs, c.faster, c.sign_test_p), (1, 1, Some(1.0)));
+    assert_eq!(s.networks[0].transports[0].plt_ms.unwrap().low, None, "one observation has no interval");
+}
+
+#[test]
 fn a_reader_is_warned_of_runs_that_are_all_alike_and_of_chance_that_was_tried_once() {
     let notes = race(seed(), 1, 2, |_, _, _| Some(1)).notes;
     assert_eq!(notes, ["seed: nothing is random, so its runs are all alike"]);
