@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use base::{BodyRange, Chunk, ChunkQueue, Fields, Instant, RequestHead, ResponseHead, Rng};
 use bytes::Bytes;
 use spdy::frame::{Control, Head, Setting};
-use spdy::{Config, Event, FlowControl, Limits, Priority, Session, StreamId, Version};
+use spdy::{Config, Error, Event, FlowControl, Limits, Misbehaviour, Priority, Session, StreamId, Version};
 
 pub const VERSIONS: [Version; 3] = [Version::V2, Version::V3, Version::V3_1];
 
@@ -372,4 +372,23 @@ pub fn data_frame(id: u32, fin: bool, payload: &[u8]) -> Bytes {
 
 pub fn events(session: &mut Session) -> Vec<Event> {
     std::iter::from_fn(|| session.poll_event()).collect()
+}
+
+/// The streams of the requests among `events`.
+pub fn requests(events: &[Event]) -> Vec<StreamId> {
+    let request = |event: &Event| match event {
+        Event::Request { id, .. } => Some(*id),
+        _ => None,
+    };
+    events.iter().filter_map(request).collect()
+}
+
+/// Gives `session` a frame as its peer would send it.
+pub fn give(session: &mut Session, version: Version, frame: Control<&[u8]>) -> Result<(), Error> {
+    session.handle_input(Instant::ZERO, bytes_of(version, frame).into())
+}
+
+/// What a session says of a peer's fault that ends it.
+pub fn misbehaved(what: Misbehaviour) -> Result<(), Error> {
+    Err(Error::PeerMisbehaved(what))
 }
