@@ -4,8 +4,8 @@ use super::{Exception, File, excuse};
 use crate::Fault;
 use crate::rust::line_of;
 
-/// Beginnings of absolute paths.
-const PATHS: &[&str] = &["/work/", "/home/", "/root/", "/Users/", "/tmp/target"];
+/// Beginnings of absolute paths, behind their first `/`.
+const ROOTS: &[&str] = &["work/", "home/", "root/", "Users/", "tmp/target"];
 
 /// Hosts of package registries: which one is used is for each machine's own configuration.
 const REGISTRIES: &[&str] = &[
@@ -23,12 +23,12 @@ const EXCEPTIONS: &[Exception] = &[("xtask/src/tidy/text.rs", "it says what is b
 pub(super) fn check(files: &[File]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for file in files {
-        for path in PATHS {
-            // `example.com/work/` and `a/home/` are not absolute.
+        for path in ROOTS.iter().map(|root| format!("/{root}")) {
+            // Behind a host's name or a folder's it is not absolute.
             let absolute = |at: &usize| {
                 !file.text[..*at].ends_with(|c: char| c.is_alphanumeric() || "._-~}>)*".contains(c))
             };
-            let found = file.text.match_indices(path).map(|(at, _)| at).filter(absolute);
+            let found = file.text.match_indices(&path).map(|(at, _)| at).filter(absolute);
             faults.extend(found.map(|at| {
                 Fault::line(
                     &file.path,
@@ -56,9 +56,10 @@ mod tests {
 
     #[test]
     fn absolute_paths_and_registries_are_found_with_their_line() {
-        let own = File { path: "xtask/src/tidy/text.rs".into(), text: PATHS[0].into() };
-        let text = "a\n(/work/b)\nhttp://example.com/work/b\nsrc/home/b\nhttps://registry.npmjs.org/x\n";
-        let file = File { path: "README.md".into(), text: text.into() };
+        let own = File { path: "xtask/src/tidy/text.rs".into(), text: REGISTRIES[0].into() };
+        let [root, registry] = [ROOTS[0], REGISTRIES[2]];
+        let text = format!("a\n(/{root}b)\nhttp://example.com/{root}b\nsrc/{root}b\nhttps://{registry}/x\n");
+        let file = File { path: "README.md".into(), text };
         let places: Vec<_> = check(&[own, file]).into_iter().map(|f| f.place).collect();
         assert_eq!(places, ["README.md:2", "README.md:5"]);
     }
