@@ -8,7 +8,7 @@ use common::*;
 use spdy::frame::{Control, Setting, kind};
 use spdy::{
     BadHead, By, Config, Error, Event, GoAwayStatus, Limits, Misbehaviour, OpenError, Priority, SendError,
-    Session, Status, StreamId, Version, WindowPolicy,
+    Session, Status, Version, WindowPolicy,
 };
 
 /// §3.2.1: a request that lacks a part is answered 400, by the engine, and what follows it is dropped.
