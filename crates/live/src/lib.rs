@@ -1,0 +1,23 @@
+//! The live world: the only crate with sockets, clocks, entropy and threads.
+//!
+//! The engines of the lower floors run here as they do in virtual time; what carries their bytes is the kernel's TCP and,
+//! with the feature `tls`, BoringSSL. One [`Reactor`] turns readiness and deadlines into the `handle_*` calls that an
+//! engine wants, on one thread; nothing is shared.
+//!
+//! * [`Clock`]: the machine's monotonic time as [`base::Instant`].
+//! * [`Reactor`]: sleeps until a socket is ready or a deadline comes, to the nanosecond the kernel can keep.
+//! * [`Stream`]: a TCP connection, in clear text or under TLS, never blocking.
+//! * [`tls`]: BoringSSL: ALPN, NPN, False Start, tickets, record sizes, stapling, key log.
+
+mod clock;
+mod reactor;
+mod socket;
+mod stream;
+pub mod tls;
+mod wire;
+
+pub use clock::Clock;
+pub use reactor::{Reactor, Ready, Waker};
+pub use socket::{NOTSENT_LOWAT, prepare};
+pub use stream::Stream;
+pub use wire::{Wire, WireStats};

@@ -1,0 +1,371 @@
+//! BoringSSL.
+
+mod identity;
+mod unbound;
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use boring::error::ErrorStack;
+use boring::ssl::{
+    AlpnError, ErrorCode, Ssl, SslContext, SslContextBuilder, SslMethod, SslMode, SslOptions, SslRef,
+    SslSession, SslSessionCacheMode, SslStream, SslVerifyMode, SslVersion,
+};
+use mio::net::TcpStream;
+
+use super::{By, ClientConfig, Common, Error, KeyLog, Negotiated, Offer, ServerConfig, Trust, Versions};
+
+pub use identity::Identity;
+
+impl Offer {
+    fn alpn(self) -> bool {
+        self != Offer::Npn
+    }
+
+    fn npn(self) -> bool {
+        self != Offer::Alpn
+    }
+}
+
+impl KeyLog {
+    /// A log that cannot be written spoils an analysis, not the connection.
+    fn line(&self, line: &str) {
+        if let Ok(mut file) = self.0.lock() {
+            let _ = writeln!(file, "{line}");
+        }
+    }
+}
+
+impl Error {
+    fn new(what: impl fmt::Display, why: impl fmt::Display) -> Self {
+        Self(format!("{what}: {why}"))
+    }
+
+    /// For what the library says without saying what it was about.
+    fn about<E: fmt::Display>(what: &str) -> impl Fn(E) -> Self {
+        move |why| Self::new(what, why)
+    }
+}
+
+/// Protocols in the form of both extensions: each with its length before it.
+fn wire_form(protocols: &[String]) -> Result<Vec<u8>, Error> {
+    let mut wire = Vec::new();
+    for name in protocols {
+        let len = u8::try_from(name.len()).ok().filter(|len| *len > 0);
+        let len = len.ok_or_else(|| Error::new(name, "a protocol's name has 1 to 255 bytes"))?;
+        wire.push(len);
+        wire.extend_from_slice(name.as_bytes());
+    }
+    Ok(wire)
+}
+
+fn builder(common: &Common) -> Result<SslContextBuilder, Error> {
+    let about = Error::about("TLS");
+    let mut context = SslContextBuilder::new(SslMethod::tls()).map_err(&about)?;
+    let (min, max) = match common.versions {
+        // NPN is not defined for TLS 1.3 (draft-agl-tls-nextprotoneg-04 §2 knows the encrypted handshake message of 1.2).
+        Versions::Tls12To13 if common.offer == Offer::Npn => (SslVersion::TLS1_2, SslVersion::TLS1_2),
+        Versions::Tls12To13 => (SslVersion::TLS1_2, SslVersion::TLS1_3),
+        Versions::Tls12 => (SslVersion::TLS1_2, SslVersion::TLS1_2),
+        Versions::Tls13 if common.offer == Offer::Npn => {
+            return Err(Error("NPN needs TLS 1.2: allow it, or use ALPN".into()));
+        }
+        Versions::Tls13 => (SslVersion::TLS1_3, SslVersion::TLS1_3),
+    };
+    context.set_min_proto_version(Some(min)).map_err(&about)?;
+    context.set_max_proto_version(Some(max)).map_err(&about)?;
+    context.set_options(SslOptions::NO_COMPRESSION);
+    // A wire keeps what was not taken, and may have moved it when it tries again.
+    context.set_mode(
+        SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER | SslMode::RELEASE_BUFFERS,
+    );
+    if let Some(log) = common.key_log.clone() {
+        context.set_keylog_callback(move |_, line| log.line(line));
+    }
+    if let Some(size) = common.record_size
+        && !(512..=16384).contains(&size)
+    {
+        return Err(Error(format!("record size {size}: TLS records hold 512 to 16384 bytes here")));
+    }
+    Ok(context)
+}
+
+/// A server's side of TLS.
+#[derive(Clone)]
+pub struct Acceptor {
+    context: SslContext,
+    record_size: Option<u16>,
+    ocsp: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for Acceptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acceptor").finish_non_exhaustive()
+    }
+}
+
+impl Acceptor {
+    /// Checks and takes the configuration.
+    pub fn new(config: &ServerConfig) -> Result<Self, Error> {
+        let mut context = builder(&config.common)?;
+        config.identity.install(&mut context)?;
+        if !config.tickets {
+            context.set_options(SslOptions::NO_TICKET);
+        }
+        context.set_session_id_context(b"velodrome").map_err(Error::about("TLS sessions"))?;
+        let wire = wire_form(&config.common.protocols)?;
+        if config.common.offer.npn() {
+            unbound::advertise(&mut context, wire.clone());
+        }
+        if config.common.offer.alpn() {
+            let ours = config.common.protocols.clone();
+            context.set_alpn_select_callback(move |_, theirs| select(&ours, theirs).ok_or(AlpnError::NOACK));
+        }
+        Ok(Self {
+            context: context.build(),
+            record_size: config.common.record_size,
+            ocsp: config.ocsp.clone(),
+        })
+    }
+
+    /// Begins a handshake as server.
+    pub fn accept(&self, tcp: TcpStream) -> Result<TlsStream, Error> {
+        let about = Error::about("TLS connection");
+        let mut ssl = Ssl::new(&self.context).map_err(&about)?;
+        limit_records(&mut ssl, self.record_size);
+        if let Some(response) = &self.ocsp {
+            ssl.set_ocsp_status(response).map_err(&about)?;
+        }
+        TlsStream::new(ssl, tcp, End::Server)
+    }
+}
+
+/// The names of a list in wire form, as far as it is well formed.
+fn names(mut wire: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (&len, rest) = wire.split_first()?;
+        let (name, rest) = rest.split_at_checked(usize::from(len))?;
+        wire = rest;
+        Some(name)
+    })
+}
+
+/// The server's choice: its most preferred protocol that the client lists.
+fn select<'t>(ours: &[String], theirs: &'t [u8]) -> Option<&'t [u8]> {
+    ours.iter().find_map(|wanted| names(theirs).find(|name| *name == wanted.as_bytes()))
+}
+
+/// A client's side of TLS.
+#[derive(Clone)]
+pub struct Connector {
+    context: SslContext,
+    record_size: Option<u16>,
+    verify: bool,
+    /// Tickets that servers gave, to be taken by [`Connector::take_session`].
+    sessions: Arc<Mutex<Vec<SslSession>>>,
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connector").finish_non_exhaustive()
+    }
+}
+
+/// A session that a later handshake with the same server can resume.
+#[derive(Clone)]
+pub struct Session(SslSession);
+
+impl Connector {
+    /// Checks and takes the configuration.
+    pub fn new(config: &ClientConfig) -> Result<Self, Error> {
+        let mut context = builder(&config.common)?;
+        match &config.trust {
+            Trust::System => {
+                context.set_default_verify_paths().map_err(Error::about("the system's roots"))?
+            }
+            Trust::File(path) => {
+                context.set_ca_file(path).map_err(|e| Error::new(path.display(), reason(&e)))?;
+            }
+            Trust::Anybody => {}
+        }
+        let verify = config.trust != Trust::Anybody;
+        context.set_verify(if verify { SslVerifyMode::PEER } else { SslVerifyMode::NONE });
+        if config.ocsp {
+            context.enable_ocsp_stapling();
+        }
+        if config.false_start {
+            unbound::enable_false_start(&mut context);
+        }
+        let wire = wire_form(&config.common.protocols)?;
+        if config.common.offer.npn() {
+            unbound::select(&mut context, wire.clone());
+        }
+        if config.common.offer.alpn() {
+            context.set_alpn_protos(&wire).map_err(Error::about("ALPN"))?;
+        }
+        let sessions: Arc<Mutex<Vec<SslSession>>> = Arc::default();
+        context.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
+        let store = sessions.clone();
+        context.set_new_session_callback(move |_, session| {
+            if let Ok(mut sessions) = store.lock() {
+                sessions.push(session);
+            }
+        });
+        let record_size = config.common.record_size;
+        Ok(Self { context: context.build(), record_size, verify, sessions })
+    }
+
+    /// Begins a handshake as client with the server of this name, or address, which its certificate must be for.
+    pub fn connect(&self, name: &str, tcp: TcpStream, resume: Option<&Session>) -> Result<TlsStream, Error> {
+        let about = Error::about("TLS connection");
+        let mut ssl = Ssl::new(&self.context).map_err(&about)?;
+        limit_records(&mut ssl, self.record_size);
+        let address = name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().ok();
+        if address.is_none() {
+            // RFC 6066 §3: literal addresses are no server names.
+            ssl.set_hostname(name).map_err(&about)?;
+        }
+        if self.verify {
+            let parameters = ssl.param_mut();
+            match address {
+                Some(address) => parameters.set_ip(address).map_err(&about)?,
+                None => parameters.set_host(name).map_err(&about)?,
+            }
+        }
+        if let Some(Session(session)) = resume {
+            unbound::resume(&mut ssl, session).map_err(&about)?;
+        }
+        TlsStream::new(ssl, tcp, End::Client)
+    }
+
+    /// The latest session that a server has given; each is taken once, as tickets of TLS 1.3 should be used once.
+    pub fn take_session(&self) -> Option<Session> {
+        self.sessions.lock().ok()?.pop().map(Session)
+    }
+}
+
+fn limit_records(ssl: &mut SslRef, size: Option<u16>) {
+    if let Some(size) = size {
+        unbound::set_max_send_fragment(ssl, size);
+    }
+}
+
+/// The first thing that the library says went wrong, without its own file names.
+fn reason(errors: &ErrorStack) -> String {
+    let first = errors.errors().first().and_then(|e| e.reason()).unwrap_or("no reason given");
+    first.to_lowercase().replace('_', " ")
+}
+
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Client,
+    Server,
+}
+
+/// A connection under TLS.
+#[derive(Debug)]
+pub struct TlsStream {
+    inner: SslStream<TcpStream>,
+    end: End,
+    /// The handshake is done, at least as far as data can be sent.
+    ready: bool,
+}
+
+impl TlsStream {
+    fn new(ssl: Ssl, tcp: TcpStream, end: End) -> Result<Self, Error> {
+        let inner = SslStream::new(ssl, tcp).map_err(Error::about("TLS connection"))?;
+        Ok(Self { inner, end, ready: false })
+    }
+
+    /// Goes on with the handshake; done when it gives `Ok`.
+    pub fn handshake(&mut self) -> io::Result<()> {
+        if self.ready {
+            return Ok(());
+        }
+        let done = match self.end {
+            End::Client => self.inner.connect(),
+            End::Server => self.inner.accept(),
+        };
+        match done {
+            Ok(()) => {
+                self.ready = true;
+                Ok(())
+            }
+            Err(e) => Err(self.translate(e)),
+        }
+    }
+
+    /// Reads into `buffer`; 0 is the end.
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.inner.ssl_read(buffer) {
+            Ok(n) => Ok(n),
+            Err(e) if e.code() == ErrorCode::ZERO_RETURN => Ok(0),
+            // The peer closed TCP without saying so in TLS. Old servers do; whoever reads knows whether it had all.
+            Err(e) if e.code() == ErrorCode::SYSCALL && e.io_error().is_none() && e.ssl_error().is_none() => {
+                Ok(0)
+            }
+            Err(e) => Err(self.translate(e)),
+        }
+    }
+
+    /// Writes from `buffer`; see [`crate::Stream::write`].
+    pub fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.inner.ssl_write(buffer).map_err(|e| self.translate(e))
+    }
+
+    /// Sends close_notify; the peer's is not waited for.
+    pub fn close_notify(&mut self) -> io::Result<()> {
+        match self.inner.shutdown() {
+            Ok(_) => Ok(()),
+            Err(e) => Err(self.translate(e)),
+        }
+    }
+
+    /// What was agreed on, as far as the handshake has come.
+    pub fn negotiated(&self) -> Negotiated {
+        let ssl = self.inner.ssl();
+        let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let alpn = ssl.selected_alpn_protocol().map(|p| (name(p), By::Alpn));
+        Negotiated {
+            protocol: alpn.or_else(|| unbound::negotiated(ssl).map(|p| (name(p), By::Npn))),
+            version: ssl.version_str(),
+            cipher: ssl.current_cipher().map_or_else(String::new, |c| c.name().to_owned()),
+            resumed: ssl.session_reused(),
+            stapled: ssl.ocsp_status().is_some(),
+        }
+    }
+
+    /// Whether the client may send although the server's Finished has not come (False Start).
+    pub fn is_false_started(&self) -> bool {
+        unbound::in_false_start(self.inner.ssl())
+    }
+
+    /// The socket.
+    pub fn tcp(&mut self) -> &mut TcpStream {
+        self.inner.get_mut()
+    }
+
+    fn translate(&self, error: boring::ssl::Error) -> io::Error {
+        match error.code() {
+            ErrorCode::WANT_READ | ErrorCode::WANT_WRITE => io::ErrorKind::WouldBlock.into(),
+            _ => {
+                let verify = self.inner.ssl().verify_result();
+                if let Some(stack) = error.ssl_error() {
+                    let why = match verify {
+                        Err(e) => format!("certificate not accepted: {}", e.error_string()),
+                        Ok(()) => reason(stack),
+                    };
+                    return io::Error::new(io::ErrorKind::InvalidData, format!("TLS: {why}"));
+                }
+                match error.into_io_error() {
+                    Ok(e) => e,
+                    Err(e) => io::Error::new(io::ErrorKind::ConnectionAborted, format!("TLS: {e}")),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
