@@ -6,7 +6,7 @@ use origin::{Protocol, Server, Think};
 fn main() {
     let pages = page::corpus::generate("2012", 1, 1).expect("a built-in corpus");
     let mut server = Server::new(&pages[0], 0, Think::Recorded);
-    let connection = server.accept(&Protocol::Http1);
+    let connection = server.accept(&Protocol::HTTP1);
     let path = String::from_utf8_lossy(&pages[0].resources[0].path);
     let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", pages[0].hosts[0].name);
     server

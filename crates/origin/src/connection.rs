@@ -1,177 +1,579 @@
 //! One client's connection: requests in, answers out when their time has come.
+//!
+//! The engines know framing, the site knows answers; this knows what stands between them: which request an answer
+//! belongs to, when it is due, what is pushed with it, when the connection may close. Read `Connection::run` first.
 
 use std::collections::VecDeque;
 
-use base::{Chunk, Instant};
+use base::{Chunk, ChunkQueue, Fields, Instant, RequestHead, ResponseHead};
+use bytes::Bytes;
+use http1::server as http;
+use spdy::{Event, Priority, Session, StreamId};
 
-use crate::{PeerMisbehaved, Prepared, Protocol};
+use crate::{Answer, PeerMisbehaved, Protocol, Push, Record, Site, Stats, Tier};
+
+/// What may wait for a transport that does not take it, before no more requests are wanted: an answer is counted as
+/// its body (over HTTP/1.1; SPDY's streams are few) and this much for its head.
+const UNSENT_BYTES_MAX: u64 = 1 << 20;
+const UNSENT_HEAD: u64 = 1 << 10;
 
 enum Engine {
-    Http1(Box<http1::server::Connection>),
-    Spdy(Box<spdy::Session>),
+    Http1(Box<http::Connection>),
+    Spdy(Box<Session>),
 }
 
-/// An answer that is being thought about.
-struct Due {
-    /// When it is ready; `None` while its request is not complete.
-    at: Option<Instant>,
-    /// The SPDY stream; HTTP/1.1 has none.
-    stream: Option<spdy::StreamId>,
-    answer: Prepared,
-    /// The request was HEAD.
-    head_only: bool,
+/// A request on its way to its answer.
+struct Exchange<U> {
+    /// The SPDY stream and its priority; HTTP/1.1 has none.
+    stream: Option<(StreamId, Priority)>,
+    request: RequestHead,
+    received: Instant,
+    state: State<U>,
 }
 
-pub(crate) struct Connection {
+enum State<U> {
+    /// The request offers an upgrade that is allowed. What it asks for is not looked at, unless the offer turns out to
+    /// be none.
+    Offer,
+    /// Its body is arriving; the client may wait for a 100 before it sends that.
+    Upload { upload: U, expects_continue: bool },
+    /// The server thinks.
+    Think { until: Instant, answer: Answer },
+}
+
+/// What of an answer is logged.
+struct Line<'a> {
+    received: Instant,
+    request: &'a RequestHead,
+    status: u16,
+    body_len: u64,
+    stream: Option<StreamId>,
+    pushed: bool,
+    matched: Option<Tier>,
+}
+
+impl<U> Exchange<U> {
+    fn due(&self) -> Option<Instant> {
+        match self.state {
+            State::Think { until, .. } => Some(until),
+            State::Offer => Some(Instant::ZERO),
+            State::Upload { .. } => None,
+        }
+    }
+}
+
+/// One client's connection to a [`Site`].
+///
+/// Feed it with [`handle_input`](Self::handle_input), [`handle_timeout`](Self::handle_timeout) and
+/// [`handle_eof`](Self::handle_eof); after each, drain [`poll_transmit`](Self::poll_transmit) as far as the transport
+/// has room, take the log with [`poll_record`](Self::poll_record) if there is one, close if
+/// [`wants_close`](Self::wants_close) says so, and come back at [`poll_timeout`](Self::poll_timeout).
+pub struct Connection<S: Site> {
     engine: Engine,
+    /// As ALPN names it.
+    protocol: &'static str,
+    /// What an HTTP/1.1 connection may be upgraded to.
+    upgrade: Option<spdy::Config>,
+    /// What HTTP/1.1 still had to send when the connection was upgraded: it goes before anything of SPDY's.
+    before_upgrade: ChunkQueue,
     /// In the order of the requests, which for HTTP/1.1 is the order of the responses.
-    due: VecDeque<Due>,
+    exchanges: VecDeque<Exchange<S::Upload>>,
+    stats: Stats,
+    log: Option<VecDeque<Record>>,
+    /// No further requests are taken.
+    closing: bool,
+    /// Nobody is there any more.
+    over: bool,
+    /// Whether the engine had nothing to send when last asked, and nothing happened since.
+    drained: bool,
+    /// What was given to the engine since it was last drained; see [`UNSENT_BYTES_MAX`].
+    unsent: u64,
 }
 
-impl Connection {
-    pub(crate) fn new(protocol: &Protocol) -> Self {
-        let engine = match protocol {
-            Protocol::Http1 => Engine::Http1(Box::new(http1::server::Connection::new())),
-            Protocol::Spdy(config) => Engine::Spdy(Box::new(spdy::Session::server(config.clone()))),
+impl<S: Site> Connection<S> {
+    /// A fresh connection that speaks `protocol`. `scheme` is that of its requests, `http` or `https`, which HTTP/1.1
+    /// does not tell.
+    pub fn new(protocol: &Protocol, scheme: Bytes) -> Self {
+        let (engine, upgrade) = match protocol {
+            Protocol::Http1 { upgrade } => {
+                let engine = http::Connection::with(scheme, http1::Limits::default());
+                (Engine::Http1(Box::new(engine)), upgrade.clone())
+            }
+            Protocol::Spdy(config) => (Engine::Spdy(Box::new(Session::server(config.clone()))), None),
         };
-        Self { engine, due: VecDeque::new() }
+        Self {
+            engine,
+            protocol: protocol.id(),
+            upgrade,
+            before_upgrade: ChunkQueue::new(),
+            exchanges: VecDeque::new(),
+            stats: Stats::default(),
+            log: None,
+            closing: false,
+            over: false,
+            drained: false,
+            unsent: 0,
+        }
     }
 
-    pub(crate) fn handle_input(
-        &mut self,
-        now: Instant,
-        chunk: Chunk,
-        find: impl FnMut(&[u8], &[u8]) -> Prepared,
-    ) -> Result<(), PeerMisbehaved> {
-        match &mut self.engine {
+    /// The same, keeping a [`Record`] of each answer: whoever asks for them must take them.
+    pub fn with_log(mut self) -> Self {
+        self.log = Some(VecDeque::new());
+        self
+    }
+
+    /// What is spoken, as ALPN names it: `http/1.1`, `spdy/3.1`. An upgrade changes it.
+    pub fn protocol(&self) -> &'static str {
+        self.protocol
+    }
+
+    /// Counts so far.
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// Whether no request is under way and all that was to be sent has been taken: such a connection may be closed
+    /// without harm.
+    pub fn is_idle(&self) -> bool {
+        let open = match &self.engine {
+            Engine::Http1(http) => http.outstanding(),
+            Engine::Spdy(session) => session.open_streams(),
+        };
+        open == 0 && self.exchanges.is_empty() && self.drained
+    }
+
+    /// Whether to read from the transport. If not, the client asks faster than it takes answers, or asks for no more
+    /// that will be answered; read on when something has been sent.
+    pub fn wants_input(&self) -> bool {
+        let engine = match &self.engine {
             Engine::Http1(http) => {
-                http.handle_input(now, chunk).map_err(|e| PeerMisbehaved(e.to_string()))?
+                http.wants_input() && http.failure().is_none() && (!self.closing || self.is_uploading())
             }
-            Engine::Spdy(session) => {
-                session.handle_input(now, chunk).map_err(|e| PeerMisbehaved(e.to_string()))?;
-            }
-        }
-        match &self.engine {
-            Engine::Http1(_) => self.drain_http1(now, find),
-            Engine::Spdy(_) => self.drain_spdy(now, find),
-        }
-        self.answer(now);
-        Ok(())
+            Engine::Spdy(_) => true,
+        };
+        engine && self.unsent < UNSENT_BYTES_MAX && !self.over
     }
 
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        match self.engine {
-            Engine::Http1(_) => self.due.front().and_then(|d| d.at),
-            Engine::Spdy(_) => self.due.iter().filter_map(|d| d.at).min(),
-        }
-    }
-
-    pub(crate) fn poll_transmit(&mut self, now: Instant, max: u64) -> Option<Chunk> {
-        match &mut self.engine {
-            Engine::Http1(http) => http.poll_transmit(max),
-            Engine::Spdy(session) => session.poll_transmit(now, max),
-        }
-    }
-
-    pub(crate) fn wants_close(&self) -> bool {
-        match &self.engine {
+    /// Whether the connection is to be closed: all has been sent, and nothing will follow. Close in two steps (end the
+    /// stream, then wait a little for the client's end), as RFC 9112 §9.6 asks: a reset would take the answer along.
+    pub fn wants_close(&self) -> bool {
+        let done = match &self.engine {
             Engine::Http1(http) => http.should_close(),
             Engine::Spdy(_) => false,
-        }
+        };
+        self.over || done || (self.closing && self.is_idle())
     }
 
-    fn drain_http1(&mut self, now: Instant, mut find: impl FnMut(&[u8], &[u8]) -> Prepared) {
-        let Engine::Http1(http) = &mut self.engine else { unreachable!("called for HTTP/1.1") };
-        while let Some(event) = http.poll_event() {
-            match event {
-                http1::server::Event::Request { head, .. } => {
-                    let answer = find(&head.method, &head.path);
-                    let head_only = head.method.as_ref() == b"HEAD";
-                    self.due.push_back(Due { at: None, stream: None, answer, head_only });
-                }
-                http1::server::Event::RequestComplete => {
-                    if let Some(due) = self.due.back_mut() {
-                        due.at = Some(now + due.answer.think);
-                    }
-                }
-                http1::server::Event::Body(_) | http1::server::Event::Trailers(_) => {}
-            }
-        }
-    }
-
-    fn drain_spdy(&mut self, now: Instant, mut find: impl FnMut(&[u8], &[u8]) -> Prepared) {
-        let Engine::Spdy(session) = &mut self.engine else { unreachable!("called for SPDY") };
-        while let Some(event) = session.poll_event() {
-            match event {
-                spdy::Event::Request { id, head, fin, .. } => {
-                    let answer = find(&head.method, &head.path);
-                    let head_only = head.method.as_ref() == b"HEAD";
-                    let at = fin.then_some(now + answer.think);
-                    self.due.push_back(Due { at, stream: Some(id), answer, head_only });
-                }
-                spdy::Event::Data { id, chunk, fin } => {
-                    session.consume(id, chunk.len());
-                    if fin {
-                        complete(&mut self.due, id, now);
-                    }
-                }
-                spdy::Event::Headers { id, fin: true, .. } => complete(&mut self.due, id, now), // trailers
-                spdy::Event::Reset { id, .. } => self.due.retain(|d| d.stream != Some(id)),
-                _ => {}
-            }
-        }
-    }
-
-    /// Hands the engine every answer whose time has come.
-    pub(crate) fn answer(&mut self, now: Instant) {
-        let ready = |due: &Due| due.at.is_some_and(|at| at <= now);
-        match &self.engine {
-            Engine::Http1(_) => {
-                while self.due.front().is_some_and(ready) {
-                    let due = self.due.pop_front().expect("just seen");
-                    self.respond(due);
-                }
-            }
-            Engine::Spdy(_) => {
-                let mut at = 0;
-                while at < self.due.len() {
-                    if ready(&self.due[at]) {
-                        let due = self.due.remove(at).expect("within the queue");
-                        self.respond(due);
-                    } else {
-                        at += 1;
-                    }
-                }
-            }
-        }
-    }
-
-    fn respond(&mut self, due: Due) {
-        let Prepared { head, body, .. } = due.answer;
-        // An engine refuses only what a connection that is gone, or a stream that was reset, can no longer carry. Then
-        // there is nobody left to answer, which is no fault of ours.
-        let _ = match &mut self.engine {
-            Engine::Http1(http) => {
-                let begun = http.respond(&head, Some(body.len));
-                begun
-                    .and_then(|()| http.send_body(Chunk::Body(body)))
-                    .and_then(|()| http.finish())
-                    .map_err(drop)
-            }
+    /// Bytes from the client.
+    ///
+    /// # Errors
+    /// If they break the protocol. What the engine has to say to that goes out all the same: drain
+    /// [`poll_transmit`](Self::poll_transmit) until [`wants_close`](Self::wants_close).
+    pub fn handle_input(&mut self, now: Instant, chunk: Chunk, site: &mut S) -> Result<(), PeerMisbehaved> {
+        self.stats.bytes_in += chunk.len();
+        let read = match &mut self.engine {
+            Engine::Http1(http) => http.handle_input(now, chunk).map_err(|e| PeerMisbehaved(e.to_string())),
             Engine::Spdy(session) => {
-                let bodiless = due.head_only || body.len == 0 || matches!(head.status, 204 | 304);
-                let stream = due.stream.expect("a SPDY answer has a stream");
-                let begun = session.respond(stream, &head, bodiless);
-                let rest = |()| if bodiless { Ok(()) } else { session.send(stream, Chunk::Body(body), true) };
-                begun.and_then(rest).map_err(drop)
+                session.handle_input(now, chunk).map_err(|e| PeerMisbehaved(e.to_string()))
             }
         };
+        self.run(now, site);
+        if read.is_err() && matches!(self.engine, Engine::Spdy(_)) {
+            self.fail_spdy();
+        }
+        read
+    }
+
+    /// The time has come that [`poll_timeout`](Self::poll_timeout) named.
+    pub fn handle_timeout(&mut self, now: Instant, site: &mut S) {
+        if let Engine::Spdy(session) = &mut self.engine {
+            session.handle_timeout(now);
+        }
+        self.run(now, site);
+    }
+
+    /// The client has ended its stream. HTTP/1.1 still answers what was asked for; SPDY takes it as the end, as a
+    /// session cannot go on without WINDOW_UPDATEs.
+    ///
+    /// # Errors
+    /// If it ended inside a request.
+    pub fn handle_eof(&mut self, now: Instant, site: &mut S) -> Result<(), PeerMisbehaved> {
+        let read = match &mut self.engine {
+            Engine::Http1(http) => http.handle_eof().map_err(|e| PeerMisbehaved(e.to_string())),
+            Engine::Spdy(session) => {
+                session.handle_eof();
+                Ok(())
+            }
+        };
+        self.run(now, site);
+        read
+    }
+
+    /// Takes no further requests and closes when those that are here are answered: over SPDY a GOAWAY says so at once,
+    /// over HTTP/1.1 the last answer does. [`wants_close`](Self::wants_close) tells when it is done.
+    pub fn shutdown(&mut self) {
+        self.closing = true;
+        self.drained = false;
+        if let Engine::Spdy(session) = &mut self.engine {
+            session.goaway();
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called: an answer has then been thought about, or a SPDY
+    /// session's PING is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match &self.engine {
+            Engine::Http1(_) => self.exchanges.front().and_then(Exchange::due),
+            Engine::Spdy(session) => {
+                self.exchanges.iter().filter_map(Exchange::due).chain(session.poll_timeout()).min()
+            }
+        }
+    }
+
+    /// The next piece to send, of `max` bytes at most (a frame's header may go past it).
+    pub fn poll_transmit(&mut self, now: Instant, max: u64) -> Option<Chunk> {
+        let chunk = self.before_upgrade.pop(max).or_else(|| match &mut self.engine {
+            Engine::Http1(http) => http.poll_transmit(max),
+            Engine::Spdy(session) => session.poll_transmit(now, max),
+        });
+        match &chunk {
+            Some(chunk) => self.stats.bytes_out += chunk.len(),
+            None if max > 0 => (self.drained, self.unsent) = (true, 0),
+            None => {}
+        }
+        chunk
+    }
+
+    /// The next line of the log, if there is one.
+    pub fn poll_record(&mut self) -> Option<Record> {
+        self.log.as_mut()?.pop_front()
+    }
+
+    fn is_uploading(&self) -> bool {
+        self.exchanges.back().is_some_and(|e| matches!(e.state, State::Upload { .. }))
+    }
+
+    /// The session has failed: its streams are gone.
+    fn fail_spdy(&mut self) {
+        self.closing = true;
+        self.exchanges.clear();
+    }
+
+    /// Takes the engine's events and gives it the answers that are due. An answer may let an HTTP/1.1 engine read on.
+    fn run(&mut self, now: Instant, site: &mut S) {
+        self.drained = false;
+        loop {
+            self.take_events(now, site);
+            self.permit_upload();
+            if !self.answer_due(now, site) {
+                break;
+            }
+        }
+        // What the fault is in will never be complete; the engine refuses it, once all before it are answered.
+        if let Engine::Http1(http) = &self.engine
+            && http.failure().is_some()
+            && self.is_uploading()
+        {
+            self.exchanges.pop_back();
+        }
+    }
+
+    fn take_events(&mut self, now: Instant, site: &mut S) {
+        loop {
+            match &mut self.engine {
+                Engine::Http1(http) => {
+                    let Some(event) = http.poll_event() else { return };
+                    self.handle_http1(now, event, site);
+                }
+                Engine::Spdy(session) => {
+                    let Some(event) = session.poll_event() else { return };
+                    self.handle_spdy(now, event, site);
+                }
+            }
+        }
+    }
+
+    fn handle_http1(&mut self, now: Instant, event: http::Event, site: &mut S) {
+        match event {
+            http::Event::Request { head, body, expects_continue, .. } => {
+                self.stats.requests += 1;
+                let bodiless = matches!(body, http1::Framing::Empty | http1::Framing::Length(0));
+                let state = if bodiless && offers(&self.upgrade, &head) {
+                    State::Offer
+                } else {
+                    State::Upload { upload: site.begin(&head), expects_continue }
+                };
+                self.exchanges.push_back(Exchange { stream: None, request: head, received: now, state });
+            }
+            http::Event::RequestComplete => {
+                if let Some(exchange) = self.exchanges.back_mut() {
+                    complete(exchange, now, site);
+                }
+            }
+            http::Event::Body(chunk) => {
+                if let Some(Exchange { state: State::Upload { upload, .. }, .. }) = self.exchanges.back_mut()
+                {
+                    site.upload(upload, &chunk);
+                }
+            }
+            http::Event::Trailers(_) => {}
+        }
+    }
+
+    fn handle_spdy(&mut self, now: Instant, event: Event, site: &mut S) {
+        match event {
+            Event::Request { id, head, priority, fin, .. } => {
+                self.stats.requests += 1;
+                let state = State::Upload { upload: site.begin(&head), expects_continue: false };
+                let mut exchange =
+                    Exchange { stream: Some((id, priority)), request: head, received: now, state };
+                if fin {
+                    complete(&mut exchange, now, site);
+                }
+                self.exchanges.push_back(exchange);
+            }
+            Event::Data { id, chunk, fin } => {
+                let Engine::Spdy(session) = &mut self.engine else { return };
+                session.consume(id, chunk.len());
+                let Some(exchange) = on_stream(&mut self.exchanges, id) else { return };
+                if let State::Upload { upload, .. } = &mut exchange.state {
+                    site.upload(upload, &chunk);
+                }
+                if fin {
+                    complete(exchange, now, site);
+                }
+            }
+            Event::Headers { id, fin: true, .. } => {
+                if let Some(exchange) = on_stream(&mut self.exchanges, id) {
+                    complete(exchange, now, site); // trailers
+                }
+            }
+            Event::Reset { id, .. } => {
+                let before = self.exchanges.len();
+                self.exchanges.retain(|e| e.stream.is_none_or(|(stream, _)| stream != id));
+                self.stats.cancelled += (before - self.exchanges.len()) as u64;
+            }
+            Event::Closed { .. } | Event::Unresponsive => {
+                self.stats.cancelled += self.exchanges.len() as u64;
+                self.exchanges.clear();
+                self.over = true;
+            }
+            Event::Headers { .. } | Event::GoAway { .. } | Event::Pong { .. } | Event::Settings(_) => {}
+            Event::Response { .. } | Event::Pushed { .. } => unreachable!("a server is not answered"),
+        }
+    }
+
+    /// Lets a client send the body that it holds back (RFC 9110 §10.1.1), once its request is the oldest.
+    fn permit_upload(&mut self) {
+        let Engine::Http1(http) = &mut self.engine else { return };
+        if let Some(Exchange { state: State::Upload { expects_continue, .. }, .. }) =
+            self.exchanges.front_mut()
+            && std::mem::take(expects_continue)
+        {
+            // Refused if the body has turned out to be faulty by now.
+            let _ = http.inform(&ResponseHead { status: 100, fields: Fields::new() });
+        }
+    }
+
+    /// Hands the engine every answer whose time has come; whether there was one.
+    fn answer_due(&mut self, now: Instant, site: &mut S) -> bool {
+        let mut any = false;
+        let mut at = 0;
+        while let Some(exchange) = self.exchanges.get(at) {
+            if exchange.due().is_some_and(|due| due <= now) {
+                let exchange = self.exchanges.remove(at).expect("just seen");
+                self.conclude(now, exchange, site);
+                any = true;
+            } else if exchange.stream.is_none() {
+                break; // HTTP/1.1 answers in order
+            } else {
+                at += 1;
+            }
+        }
+        any
+    }
+
+    fn conclude(&mut self, now: Instant, exchange: Exchange<S::Upload>, site: &mut S) {
+        let Exchange { stream, request, received, state } = exchange;
+        let answer = match state {
+            State::Think { answer, .. } => answer,
+            State::Upload { .. } => unreachable!("an answer is due only after its request"),
+            State::Offer => {
+                if !self.switch(now, received, &request) {
+                    // Its `Connection` does not name the upgrade, which is then not meant for us (RFC 9110 §7.8).
+                    let upload = site.begin(&request);
+                    let answer = site.answer(&request, upload);
+                    let state = State::Think { until: now + answer.think, answer };
+                    self.exchanges.push_front(Exchange { stream, request, received, state });
+                }
+                return;
+            }
+        };
+        let bodiless = request.method == "HEAD" || matches!(answer.head.status, 204 | 304);
+        let line = Line {
+            received,
+            request: &request,
+            status: answer.head.status,
+            body_len: if bodiless { 0 } else { answer.body.len() },
+            stream: stream.map(|(id, _)| id),
+            pushed: false,
+            matched: answer.matched,
+        };
+        self.note(now, line);
+        match stream {
+            Some((id, priority)) => self.respond_spdy(now, received, id, priority, answer, bodiless),
+            None => self.respond_http1(answer),
+        }
+    }
+
+    // Below, an engine refuses only what a connection that is gone, or a stream that was reset, can no longer carry, or
+    // a head that no peer could read. Then there is nobody to answer or nothing to be said.
+
+    fn respond_http1(&mut self, mut answer: Answer) {
+        let Engine::Http1(http) = &mut self.engine else { return };
+        if self.closing && self.exchanges.is_empty() {
+            answer.head.fields.push("Connection", "close");
+        }
+        self.unsent += UNSENT_HEAD + answer.body.len();
+        let _ = http
+            .respond(&answer.head, Some(answer.body.len()))
+            .and_then(|()| http.send_body(answer.body))
+            .and_then(|()| http.finish());
+    }
+
+    /// Pushes go first: they must be announced before the content that refers to them (SPDY/3.1 §3.3.1).
+    fn respond_spdy(
+        &mut self,
+        now: Instant,
+        received: Instant,
+        id: StreamId,
+        priority: Priority,
+        answer: Answer,
+        bodiless: bool,
+    ) {
+        let priority = answer.priority.unwrap_or(priority);
+        let mut bodies = Vec::with_capacity(answer.pushes.len());
+        for push in answer.pushes {
+            bodies.extend(self.announce(now, received, id, priority, push));
+        }
+        let Engine::Spdy(session) = &mut self.engine else { return };
+        self.unsent += UNSENT_HEAD;
+        session.set_priority(id, priority);
+        let bodiless = bodiless || answer.body.is_empty();
+        let begun = session.respond(id, &answer.head, bodiless);
+        let _ = begun.and_then(|()| if bodiless { Ok(()) } else { session.send(id, answer.body, true) });
+        for (id, body) in bodies {
+            let _ = session.send(id, body, true);
+        }
+    }
+
+    /// Announces a push that goes with the answer on stream `id`; `None` if the client takes no more streams.
+    fn announce(
+        &mut self,
+        now: Instant,
+        received: Instant,
+        id: StreamId,
+        priority: Priority,
+        push: Push,
+    ) -> Option<(StreamId, Chunk)> {
+        let Engine::Spdy(session) = &mut self.engine else { return None };
+        let priority = push.priority.max(Priority::new(priority.level() + 1));
+        let Ok(stream) = session.push(id, &push.request, &push.head, priority) else {
+            self.stats.pushes_withheld += 1;
+            return None;
+        };
+        self.unsent += UNSENT_HEAD;
+        let line = Line {
+            received,
+            request: &push.request,
+            status: push.head.status,
+            body_len: push.body.len(),
+            stream: Some(stream),
+            pushed: true,
+            matched: None,
+        };
+        self.note(now, line);
+        Some((stream, push.body))
+    }
+
+    /// Counts an answer and writes it into the log.
+    fn note(&mut self, now: Instant, line: Line<'_>) {
+        let Line { received, request, status, body_len, stream, pushed, matched } = line;
+        let count = if pushed { &mut self.stats.pushes } else { &mut self.stats.answers };
+        *count += 1;
+        let Some(log) = &mut self.log else { return };
+        log.push_back(Record {
+            method: request.method.clone(),
+            authority: request.authority.clone(),
+            path: request.path.clone(),
+            status,
+            body_len,
+            received,
+            answered: now,
+            protocol: self.protocol,
+            stream,
+            pushed,
+            matched,
+        });
+    }
+
+    /// Answers the oldest request with 101 and goes on as a SPDY server; false if the request did not ask for it.
+    fn switch(&mut self, now: Instant, received: Instant, request: &RequestHead) -> bool {
+        let Engine::Http1(http) = &mut self.engine else { return false };
+        let Some(config) = self.upgrade.clone() else { return false };
+        let protocol = config.version.protocol_id();
+        let mut fields = Fields::new();
+        fields.push("Upgrade", protocol.to_ascii_uppercase());
+        if http.respond(&ResponseHead { status: 101, fields }, None).is_err() {
+            return false;
+        }
+        while let Some(chunk) = http.poll_transmit(u64::MAX) {
+            self.before_upgrade.push(chunk);
+        }
+        let mut session = Session::server(config);
+        while let Some(event) = http.poll_event() {
+            if let http::Event::Body(chunk) = event
+                && session.handle_input(now, chunk).is_err()
+            {
+                self.closing = true; // behind the GOAWAY that says why
+            }
+        }
+        if self.closing {
+            session.goaway();
+        }
+        self.engine = Engine::Spdy(Box::new(session));
+        let line =
+            Line { received, request, status: 101, body_len: 0, stream: None, pushed: false, matched: None };
+        self.note(now, line);
+        self.protocol = protocol;
+        true
     }
 }
 
-/// The request of a SPDY stream is complete: the server begins to think.
-fn complete(due: &mut VecDeque<Due>, stream: spdy::StreamId, now: Instant) {
-    if let Some(due) = due.iter_mut().find(|d| d.stream == Some(stream)) {
-        due.at = Some(now + due.answer.think);
-    }
+/// The request is complete: the site answers, and the server begins to think.
+fn complete<S: Site>(exchange: &mut Exchange<S::Upload>, now: Instant, site: &mut S) {
+    let waiting = State::Offer;
+    exchange.state = match std::mem::replace(&mut exchange.state, waiting) {
+        State::Upload { upload, .. } => {
+            let answer = site.answer(&exchange.request, upload);
+            State::Think { until: now + answer.think, answer }
+        }
+        other => other,
+    };
 }
+
+fn on_stream<U>(exchanges: &mut VecDeque<Exchange<U>>, id: StreamId) -> Option<&mut Exchange<U>> {
+    exchanges.iter_mut().find(|e| e.stream.is_some_and(|(stream, _)| stream == id))
+}
+
+/// Whether a request offers what the connection may be upgraded to (RFC 9110 §7.8).
+fn offers(upgrade: &Option<spdy::Config>, head: &RequestHead) -> bool {
+    let Some(config) = upgrade else { return false };
+    let wanted = config.version.protocol_id().as_bytes();
+    let fields = head.fields.iter().filter(|f| f.name.eq_ignore_ascii_case(b"upgrade"));
+    let mut offered = fields.flat_map(|f| f.value.split(|b| *b == b','));
+    offered.any(|o| o.trim_ascii().eq_ignore_ascii_case(wanted))
+}
+
+#[cfg(test)]
+mod tests;

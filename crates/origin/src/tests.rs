@@ -1,7 +1,7 @@
 //! A server between scripted clients.
 
-use base::{ChunkQueue, Fields, RequestHead};
-use page::{Cause, Host, Kind, Recorded, Resource, Source};
+use base::{BodyRange, Chunk, ChunkQueue, Duration, Fields, Instant, RequestHead};
+use page::{Cause, Host, Kind, Page, Recorded, Resource, Source};
 
 use super::*;
 
@@ -73,7 +73,7 @@ fn the_same_request_gets_its_recorded_responses_in_turn_and_then_the_last_one() 
     let page =
         page(vec![resource("GET", "/", 5, 0), resource("GET", "/x", 6, 0), resource("GET", "/", 7, 0)]);
     let mut server = Server::new(&page, 0, Think::Recorded);
-    let id = server.accept(&Protocol::Http1);
+    let id = server.accept(&Protocol::HTTP1);
     let bodies = [0, 2, 2].map(|source| {
         ask(&mut server, at(0), id, GET);
         let (head, bodies) = sent(&mut server, at(0), id);
@@ -89,7 +89,7 @@ fn the_same_request_gets_its_recorded_responses_in_turn_and_then_the_last_one() 
 fn what_was_not_recorded_is_not_found() {
     let page = page(vec![resource("GET", "/", 5, 0)]);
     let mut server = Server::new(&page, 0, Think::Recorded);
-    let id = server.accept(&Protocol::Http1);
+    let id = server.accept(&Protocol::HTTP1);
     for request in ["GET /? HTTP/1.1\r\nHost: a\r\n\r\n", "PUT / HTTP/1.1\r\nHost: a\r\n\r\n"] {
         ask(&mut server, at(0), id, request);
         assert!(sent(&mut server, at(0), id).0.starts_with("HTTP/1.1 404 "));
@@ -101,7 +101,7 @@ fn a_server_thinks_from_the_end_of_the_request_on() {
     let page = page(vec![resource("POST", "/", 5, 30)]);
     for (think, answer_ms) in [(Think::Recorded, 40), (Think::Fixed(Duration::from_millis(1)), 11)] {
         let mut server = Server::new(&page, 0, think);
-        let id = server.accept(&Protocol::Http1);
+        let id = server.accept(&Protocol::HTTP1);
         ask(&mut server, at(0), id, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx");
         assert_eq!(server.poll_timeout(id), None, "the request is not complete");
         ask(&mut server, at(10), id, "y");
@@ -115,7 +115,7 @@ fn a_server_thinks_from_the_end_of_the_request_on() {
 fn pipelined_requests_are_answered_in_their_order_and_streams_when_they_are_ready() {
     let page = page(vec![resource("GET", "/", 5, 30), resource("GET", "/x", 6, 10)]);
     let mut server = Server::new(&page, 0, Think::Recorded);
-    let id = server.accept(&Protocol::Http1);
+    let id = server.accept(&Protocol::HTTP1);
     ask(&mut server, at(0), id, GET);
     ask(&mut server, at(0), id, "GET /x HTTP/1.1\r\nHost: a.example\r\n\r\n");
     assert_eq!(server.poll_timeout(id), Some(at(30)), "the second waits for the first");
@@ -147,7 +147,7 @@ fn no_body_follows_where_http_allows_none() {
     resources[1].status = 304;
     let page = page(resources);
     let mut server = Server::new(&page, 0, Think::Recorded);
-    let id = server.accept(&Protocol::Http1);
+    let id = server.accept(&Protocol::HTTP1);
     for method in ["HEAD", "GET"] {
         ask(&mut server, at(0), id, &GET.replace("GET", method));
         let (head, bodies) = sent(&mut server, at(0), id);
@@ -160,6 +160,6 @@ fn no_body_follows_where_http_allows_none() {
 fn whoever_breaks_the_protocol_is_told_so() {
     let page = page(vec![resource("GET", "/", 5, 0)]);
     let mut server = Server::new(&page, 0, Think::Recorded);
-    let id = server.accept(&Protocol::Http1);
+    let id = server.accept(&Protocol::HTTP1);
     assert!(server.handle_input(at(0), id, b"GET\r\n\r\n".to_vec().into()).is_err());
 }

@@ -72,7 +72,7 @@ impl<'p> World<'p> {
             ..client::Config::new(setup.transport)
         };
         let protocol = match setup.transport {
-            Transport::Http1 => origin::Protocol::Http1,
+            Transport::Http1 => origin::Protocol::HTTP1,
             Transport::Spdy(_) => origin::Protocol::Spdy(setup.spdy.clone()),
         };
         let hosts = (0..).zip(&page.hosts).zip(setup.host_rtt.extra(page)).map(|((id, host), extra)| Host {

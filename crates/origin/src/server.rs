@@ -1,0 +1,76 @@
+//! One origin of a page in the virtual world: a site and its clients' connections.
+
+use base::{Chunk, Duration, Instant};
+use bytes::Bytes;
+use page::Page;
+
+use crate::{Connection, PeerMisbehaved, Protocol, Recording};
+
+/// How long a server takes from the end of a request to its answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Think {
+    /// As long as the recorded server did.
+    Recorded,
+    /// This long, every time.
+    Fixed(Duration),
+}
+
+/// A connection's number at its server, densely from 0 in the order of [`Server::accept`].
+pub type ConnectionId = u32;
+
+/// One origin of a page and its clients' connections.
+///
+/// Feed a connection with [`Server::handle_input`], then drain [`Server::poll_transmit`] as far as its
+/// transport has room, and come back at [`Server::poll_timeout`]. Each is as the [`Connection`]'s.
+pub struct Server<'p> {
+    site: Recording<&'p Page>,
+    scheme: Bytes,
+    connections: Vec<Connection<Recording<&'p Page>>>,
+}
+
+impl<'p> Server<'p> {
+    /// The server of host number `host` of `page`.
+    pub fn new(page: &'p Page, host: u32, think: Think) -> Self {
+        let scheme = Bytes::from_static(page.hosts[host as usize].scheme().as_bytes());
+        Self { site: Recording::of_host(page, host, think), scheme, connections: Vec::new() }
+    }
+
+    /// A client has connected and will speak `protocol`.
+    pub fn accept(&mut self, protocol: &Protocol) -> ConnectionId {
+        self.connections.push(Connection::new(protocol, self.scheme.clone()));
+        self.connections.len() as ConnectionId - 1
+    }
+
+    /// Bytes from a client.
+    ///
+    /// # Errors
+    /// If they break the protocol.
+    pub fn handle_input(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        chunk: Chunk,
+    ) -> Result<(), PeerMisbehaved> {
+        self.connections[id as usize].handle_input(now, chunk, &mut self.site)
+    }
+
+    /// The time has come that [`Server::poll_timeout`] named.
+    pub fn handle_timeout(&mut self, now: Instant, id: ConnectionId) {
+        self.connections[id as usize].handle_timeout(now, &mut self.site);
+    }
+
+    /// When the next answer on this connection will have been thought about.
+    pub fn poll_timeout(&self, id: ConnectionId) -> Option<Instant> {
+        self.connections[id as usize].poll_timeout()
+    }
+
+    /// The next piece to send, of `max` bytes at most (a frame's header may go past it).
+    pub fn poll_transmit(&mut self, now: Instant, id: ConnectionId, max: u64) -> Option<Chunk> {
+        self.connections[id as usize].poll_transmit(now, max)
+    }
+
+    /// Whether the connection is to be closed once all of it is sent.
+    pub fn wants_close(&self, id: ConnectionId) -> bool {
+        self.connections[id as usize].wants_close()
+    }
+}
