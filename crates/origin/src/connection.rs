@@ -360,6 +360,7 @@ impl<S: Site> Connection<S> {
             }
             Event::Headers { .. } | Event::GoAway { .. } | Event::Pong { .. } | Event::Settings(_) => {}
             Event::Response { .. } | Event::Pushed { .. } => unreachable!("a server is not answered"),
+            Event::Opened { .. } | Event::Accepted { .. } => unreachable!("the session carries HTTP"),
         }
     }
 

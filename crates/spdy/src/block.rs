@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use base::Fields;
 use bytes::Bytes;
 
 use crate::{BadHead, Limits, Status, Version};
@@ -83,6 +84,22 @@ impl Block {
         self.piece(value_at, Class::Shared);
         self.piece(end, class);
         self.count += 1;
+        Ok(())
+    }
+
+    /// Appends the fields that `keep` lets pass, all of one name as one pair, in the place of the first.
+    pub(crate) fn fields(
+        &mut self,
+        fields: &Fields,
+        keep: impl Fn(&[u8]) -> Result<bool, BadHead>,
+    ) -> Result<(), BadHead> {
+        for (i, field) in fields.iter().enumerate() {
+            let same = |other: &&base::Field| other.name.eq_ignore_ascii_case(&field.name);
+            if !keep(&field.name)? || fields.iter().take(i).any(|f| same(&f)) {
+                continue;
+            }
+            self.pair(&field.name, fields.iter().skip(i).filter(same).map(|f| &f.value[..]))?;
+        }
         Ok(())
     }
 

@@ -20,6 +20,17 @@ pub enum FlowControl {
     StreamsAndSession,
 }
 
+/// What a session carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mapping {
+    /// HTTP (§3): clients [request](crate::Session::request), servers [respond](crate::Session::respond) and
+    /// [push](crate::Session::push).
+    Http,
+    /// Streams that mean whatever their fields say (§2.3): either end [opens](crate::Session::open) and
+    /// [accepts](crate::Session::accept) them. What Kubernetes carries exec, attach and port-forward in.
+    Streams,
+}
+
 /// How the peer learns of a stream window other than 64 KiB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Announce {
@@ -43,6 +54,8 @@ pub struct KeepAlive {
 pub struct Config {
     /// Which SPDY.
     pub version: Version,
+    /// What it carries.
+    pub mapping: Mapping,
     /// Which flow control.
     pub flow_control: FlowControl,
     /// Receive window of each stream.
@@ -52,7 +65,8 @@ pub struct Config {
     /// Receive window of the session (3.1).
     pub session_window: WindowPolicy,
     /// Streams that the peer may have open: requests if this is a server, pushes if it is a client, where 0 refuses
-    /// them. Sent as MAX_CONCURRENT_STREAMS if [`announce_streams`](Self::announce_streams) says so.
+    /// them; with [`Mapping::Streams`], whatever it opens. Sent as MAX_CONCURRENT_STREAMS if
+    /// [`announce_streams`](Self::announce_streams) says so.
     pub max_concurrent_streams: u32,
     /// Whether to send it.
     pub announce_streams: bool,
@@ -81,6 +95,7 @@ impl Config {
     pub fn new(version: Version) -> Self {
         Self {
             version,
+            mapping: Mapping::Http,
             flow_control: match version {
                 Version::V2 => FlowControl::None,
                 Version::V3 => FlowControl::Streams,
@@ -152,6 +167,21 @@ impl Config {
             fairness: Fairness::Strict,
             compression: Compression { policy: Policy::Stored, window_bits: 15 },
             ..Self::new(version)
+        }
+    }
+
+    /// What suits Go's `moby/spdystream`, and so Kubernetes, at the other end: bare streams and no flow control, as it
+    /// neither sends WINDOW_UPDATE nor heeds one. It calls itself `SPDY/3.1`, keeps no limit of streams and reads no
+    /// SETTINGS. What nobody has read yet is held back by the transport alone: stop giving input when the reader of a
+    /// stream falls behind.
+    pub fn spdystream() -> Self {
+        Self {
+            mapping: Mapping::Streams,
+            flow_control: FlowControl::None,
+            max_concurrent_streams: 1_000,
+            announce_streams: false,
+            assumed_streams: 1_000,
+            ..Self::new(Version::V3_1)
         }
     }
 }

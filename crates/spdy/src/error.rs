@@ -101,6 +101,8 @@ pub enum OpenError {
     Ended,
     /// Clients request, servers push.
     WrongRole,
+    /// The session carries bare streams and was asked for HTTP, or the reverse: see [`Mapping`](crate::Mapping).
+    WrongMapping,
     /// The stream to push beside is not open, or not a client's.
     NotAssociable,
     /// The head cannot be sent.
@@ -117,6 +119,8 @@ pub enum SendError {
     Finished,
     /// The stream has not been replied to, or has been.
     Reply,
+    /// The session carries bare streams and was asked for HTTP, or the reverse: see [`Mapping`](crate::Mapping).
+    WrongMapping,
     /// The head cannot be sent.
     Head(BadHead),
 }
@@ -144,6 +148,8 @@ impl From<BadHead> for SendError {
     }
 }
 
+const WRONG_MAPPING: &str = "the session's mapping, HTTP or bare streams, has no such command";
+
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -151,6 +157,7 @@ impl fmt::Display for OpenError {
             Self::GoingAway => write!(f, "the session takes no new streams"),
             Self::Ended => write!(f, "the session has ended"),
             Self::WrongRole => write!(f, "clients request and servers push"),
+            Self::WrongMapping => write!(f, "{WRONG_MAPPING}"),
             Self::NotAssociable => write!(f, "no open stream to push beside"),
             Self::Head(e) => write!(f, "{e}"),
         }
@@ -163,6 +170,7 @@ impl fmt::Display for SendError {
             Self::NotOpen => write!(f, "the stream is not open"),
             Self::Finished => write!(f, "the stream is already finished"),
             Self::Reply => write!(f, "the stream is not waiting for this reply"),
+            Self::WrongMapping => write!(f, "{WRONG_MAPPING}"),
             Self::Head(e) => write!(f, "{e}"),
         }
     }

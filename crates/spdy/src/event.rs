@@ -3,7 +3,7 @@
 use base::{Chunk, Duration, Fields, RequestHead, ResponseHead};
 
 use crate::frame::Setting;
-use crate::{GoAwayStatus, Priority, Status, StreamId};
+use crate::{GoAwayStatus, Opening, Priority, Status, StreamId};
 
 /// What happened, in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,6 +64,29 @@ pub enum Event {
         priority: Priority,
         /// Whether there is no body.
         fin: bool,
+    },
+    /// Bare streams: the peer opens one. Answer with [`Session::accept`](crate::Session::accept), or decline with
+    /// [`Session::reset`](crate::Session::reset); a unidirectional one wants no answer.
+    Opened {
+        /// The new stream.
+        id: StreamId,
+        /// Its fields, names in lower case.
+        fields: Fields,
+        /// How it was opened.
+        opening: Opening,
+        /// Bytes of the frame that brought it.
+        wire_len: u32,
+    },
+    /// Bare streams: the peer accepts one of ours.
+    Accepted {
+        /// The stream.
+        id: StreamId,
+        /// The fields of the reply; often none.
+        fields: Fields,
+        /// Whether the peer sends nothing more.
+        fin: bool,
+        /// Bytes of the frame that brought it.
+        wire_len: u32,
     },
     /// A stream ended before its time and is gone.
     Reset {
@@ -143,6 +166,8 @@ impl Event {
             | Event::Headers { id, .. }
             | Event::Data { id, .. }
             | Event::Pushed { id, .. }
+            | Event::Opened { id, .. }
+            | Event::Accepted { id, .. }
             | Event::Reset { id, .. } => Some(*id),
             Event::GoAway { .. }
             | Event::Pong { .. }

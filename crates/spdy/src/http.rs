@@ -22,18 +22,10 @@ fn is_forbidden(version: Version, name: &[u8]) -> bool {
 }
 
 fn fields(version: Version, fields: &Fields, block: &mut Block) -> Result<(), BadHead> {
-    for (i, field) in fields.iter().enumerate() {
-        let same = |other: &&base::Field| other.name.eq_ignore_ascii_case(&field.name);
-        if field.name.starts_with(b":") {
-            return Err(BadHead::Name);
-        }
-        if is_forbidden(version, &field.name) || fields.iter().take(i).any(|f| same(&f)) {
-            continue;
-        }
-        let values = fields.iter().skip(i).filter(same).map(|f| &f.value[..]);
-        block.pair(&field.name, values)?;
-    }
-    Ok(())
+    block.fields(fields, |name| match name.starts_with(b":") {
+        true => Err(BadHead::Name),
+        false => Ok(!is_forbidden(version, name)),
+    })
 }
 
 fn one(value: &[u8]) -> impl Iterator<Item = &[u8]> {

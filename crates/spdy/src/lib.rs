@@ -46,6 +46,11 @@
 //! assert!(answered);
 //! ```
 //!
+//! # Streams without HTTP
+//!
+//! With [`Mapping::Streams`] a stream is what its fields say, and either end [opens](Session::open) and
+//! [accepts](Session::accept) it. [`Config::spdystream`] is what Kubernetes' exec, attach and port-forward want.
+//!
 //! # Bodies nobody looks at
 //!
 //! A chunk is bytes or a *range* of a body that is never materialised ([`base::BodyRange`]). Ranges go out as the
@@ -77,8 +82,10 @@ mod session;
 use std::fmt;
 use std::str::FromStr;
 
+use mux::Lifecycle;
+
 pub use compress::{Compression, Policy};
-pub use config::{Announce, Config, DEFAULT_WINDOW, FlowControl, KeepAlive};
+pub use config::{Announce, Config, DEFAULT_WINDOW, FlowControl, KeepAlive, Mapping};
 pub use error::{BadHead, Error, Misbehaviour, OpenError, SendError};
 pub use event::{By, Event, Stats};
 pub use limits::Limits;
@@ -141,7 +148,7 @@ impl FromStr for Version {
     }
 }
 
-/// A stream's number: odd for requests, even for pushes.
+/// A stream's number: odd for those the client opens, even for the server's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(u32);
 
@@ -198,6 +205,42 @@ impl Priority {
             Version::V2 => Self(byte >> 6 << 1),
             Version::V3 | Version::V3_1 => Self(byte >> 5),
         }
+    }
+}
+
+/// How a stream is opened, but for its fields (§2.6.1). The default is independent, most urgent, and open both ways.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opening {
+    /// How urgent its creator thinks it.
+    pub priority: Priority,
+    /// The stream that it belongs to, whatever that means to the two ends.
+    pub associated: Option<StreamId>,
+    /// Its creator sends nothing but what opened it.
+    pub fin: bool,
+    /// Its recipient sends nothing, not even a reply.
+    pub unidirectional: bool,
+}
+
+impl Default for Opening {
+    fn default() -> Self {
+        Self { priority: Priority::HIGHEST, associated: None, fin: false, unidirectional: false }
+    }
+}
+
+impl Opening {
+    const fn life_of_creator(self) -> Lifecycle {
+        let mut life = Lifecycle::BOTH;
+        if self.fin {
+            life.end_send();
+        }
+        if self.unidirectional {
+            life.end_receive();
+        }
+        life
+    }
+
+    const fn life_of_recipient(self) -> Lifecycle {
+        Opening { fin: self.unidirectional, unidirectional: self.fin, ..self }.life_of_creator()
     }
 }
 

@@ -1,15 +1,17 @@
 //! One end of a connection.
 //!
-//! What comes in is read in `input.rs`, what goes out is chosen in `output.rs`; here are the commands, the events and
-//! the stream table that both work on.
+//! What comes in is read in `input.rs`, what goes out is chosen in `output.rs`; `http.rs` and `streams.rs` are what the
+//! session can carry. Here are the commands that both have, the events and the stream table that all work on.
 
+mod http;
 mod input;
 mod output;
+mod streams;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use base::{Chunk, ChunkQueue, Fields, Instant, RequestHead, ResponseHead};
+use base::{Chunk, ChunkQueue, Fields, Instant};
 use bytes::{Bytes, BytesMut};
 use mux::{Lifecycle, RecvWindow, Scheduler, SendWindow};
 
@@ -17,8 +19,8 @@ use crate::block::Block;
 use crate::compress::{Compressor, Decompressor};
 use crate::frame::{Control, Setting};
 use crate::{
-    Announce, By, Config, DEFAULT_WINDOW, Event, FlowControl, GoAwayStatus, Misbehaviour, OpenError,
-    Priority, SendError, Stats, Status, StreamId, http,
+    Announce, BadHead, By, Config, DEFAULT_WINDOW, Event, FlowControl, GoAwayStatus, Mapping, Misbehaviour,
+    OpenError, Opening, Priority, SendError, Stats, Status, StreamId,
 };
 
 /// No window may be larger (§2.6.8).
@@ -53,14 +55,14 @@ struct Stream {
     finish: Finish,
     /// Whether the scheduler has it.
     scheduled: bool,
-    /// Whether the creator has its answer. A push is one.
+    /// Whether the creator has its answer. A push is one, and what is unidirectional gets none.
     replied: bool,
     /// Whether it still counts among the open ones.
     counted: bool,
     /// Bytes handed up and not yet consumed.
     unconsumed: u64,
-    /// The request that a push belongs to, else 0.
-    associated: u32,
+    /// The request that a push belongs to; 0 for what is no push.
+    push_of: u32,
     /// Scheme, authority and path: of requests, where pushes are matched against them, and of pushes.
     target: Option<[Bytes; 3]>,
 }
@@ -220,7 +222,7 @@ impl Session {
         }
     }
 
-    /// Whether [`request`](Self::request) or [`push`](Self::push) can open a stream now.
+    /// Whether [`request`](Self::request), [`push`](Self::push) or [`open`](Self::open) can open a stream now.
     pub fn can_open(&self) -> bool {
         self.check_open().is_ok()
     }
@@ -251,67 +253,13 @@ impl Session {
         &self.persisted
     }
 
-    /// Client: the open push that answers a GET of this resource, if the server is already sending it: wait for that
-    /// instead of asking (§3.3.2).
-    pub fn find_push(&self, scheme: &[u8], authority: &[u8], path: &[u8]) -> Option<StreamId> {
-        let wanted = [scheme, authority, path];
-        let is = |s: &Stream| s.associated != 0 && s.target.as_ref().is_some_and(|t| t.iter().eq(wanted));
-        self.streams.iter().find(|(_, s)| is(s)).map(|(id, _)| StreamId(*id))
-    }
-
-    /// Client: asks for something; with `fin` there is no body, else [`send`](Self::send) it. The frame is ordered now,
-    /// as ids must rise on the wire; its bytes come from [`poll_transmit`](Self::poll_transmit).
-    pub fn request(
-        &mut self,
-        head: &RequestHead,
-        priority: Priority,
-        fin: bool,
-    ) -> Result<StreamId, OpenError> {
-        if self.role != Role::Client {
-            return Err(OpenError::WrongRole);
-        }
-        self.check_open()?;
-        http::put_request(self.config.version, head, &mut self.block)?;
-        let life = if fin { Lifecycle::RECEIVE_ONLY } else { Lifecycle::BOTH };
-        let pushes = self.config.max_concurrent_streams > 0;
-        let target = pushes.then(|| [head.scheme.clone(), head.authority.clone(), head.path.clone()]);
-        Ok(self.open(life, priority, 0, target, fin))
-    }
-
-    /// Server: sends what was not asked for, beside an open request (§3.3.1). `head` says what it is; its method is taken
-    /// to be GET and its fields are not sent. Push before sending the content that refers to it.
-    pub fn push(
-        &mut self,
-        associated: StreamId,
-        head: &RequestHead,
-        response: &ResponseHead,
-        priority: Priority,
-    ) -> Result<StreamId, OpenError> {
-        if self.role != Role::Server {
-            return Err(OpenError::WrongRole);
-        }
-        self.check_open()?;
-        let ours = self.is_ours(associated.0);
-        if ours || !self.streams.get(&associated.0).is_some_and(|s| s.life.can_send()) {
-            return Err(OpenError::NotAssociable);
-        }
-        http::put_push(self.config.version, head, response, &mut self.block)?;
-        Ok(self.open(Lifecycle::SEND_ONLY, priority, associated.0, None, false))
-    }
-
     /// Opens a stream with the block that was just written.
-    fn open(
-        &mut self,
-        life: Lifecycle,
-        priority: Priority,
-        associated: u32,
-        target: Option<[Bytes; 3]>,
-        fin: bool,
-    ) -> StreamId {
+    fn start(&mut self, opening: Opening, target: Option<[Bytes; 3]>) -> StreamId {
         let id = self.next_id;
         self.next_id += 2;
         self.open_ours += 1;
-        let unidirectional = associated != 0;
+        let Opening { priority, associated, fin, unidirectional } = opening;
+        let associated = associated.map_or(0, StreamId::as_u32);
         self.emit_block(|block| Control::SynStream {
             id,
             associated,
@@ -321,22 +269,17 @@ impl Session {
             unidirectional,
             block,
         });
-        self.insert(id, life, priority, associated, target);
-        if let Some(stream) = self.streams.get_mut(&id) {
-            stream.replied = unidirectional;
-        }
+        let is_http = self.config.mapping == Mapping::Http;
+        let stream = self.insert(id, opening.life_of_creator(), priority);
+        stream.replied = unidirectional;
+        stream.push_of = if is_http { associated } else { 0 };
+        stream.target = target;
+        self.settle(id);
         StreamId(id)
     }
 
     /// Puts a stream into the table and tells the peer its window if nothing else does.
-    fn insert(
-        &mut self,
-        id: u32,
-        life: Lifecycle,
-        priority: Priority,
-        associated: u32,
-        target: Option<[Bytes; 3]>,
-    ) {
+    fn insert(&mut self, id: u32, life: Lifecycle, priority: Priority) -> &mut Stream {
         let policy = self.config.stream_window;
         let (recv, credit) = match self.config.announce {
             Announce::InSettings => (RecvWindow::new(policy, DEFAULT_WINDOW), None),
@@ -356,10 +299,10 @@ impl Session {
             replied: false,
             counted: true,
             unconsumed: 0,
-            associated,
-            target,
+            push_of: 0,
+            target: None,
         };
-        self.streams.insert(id, stream);
+        self.streams.entry(id).or_insert(stream)
     }
 
     fn check_open(&self) -> Result<(), OpenError> {
@@ -374,24 +317,28 @@ impl Session {
         }
     }
 
-    /// Server: answers a request; with `fin` there is no body, else [`send`](Self::send) it.
-    pub fn respond(&mut self, id: StreamId, head: &ResponseHead, fin: bool) -> Result<(), SendError> {
-        let ours = self.is_ours(id.0);
-        let stream = self.streams.get_mut(&id.0).ok_or(SendError::NotOpen)?;
-        if ours || stream.replied {
+    /// Whether the stream waits for this end's reply.
+    fn check_reply(&self, id: StreamId, mapping: Mapping) -> Result<(), SendError> {
+        if self.config.mapping != mapping {
+            return Err(SendError::WrongMapping);
+        }
+        let stream = self.streams.get(&id.0).ok_or(SendError::NotOpen)?;
+        if self.is_ours(id.0) || stream.replied {
             return Err(SendError::Reply);
         }
-        if !stream.life.can_send() {
-            return Err(SendError::Finished);
+        if stream.life.can_send() { Ok(()) } else { Err(SendError::Finished) }
+    }
+
+    /// Replies with the block that was just written.
+    fn reply(&mut self, id: StreamId, fin: bool) {
+        if let Some(stream) = self.streams.get_mut(&id.0) {
+            stream.replied = true;
         }
-        http::put_response(self.config.version, head, &mut self.block)?;
-        stream.replied = true;
         let id = id.0;
         self.emit_block(|block| Control::SynReply { id, fin, block });
         if fin {
             self.end_send(id);
         }
-        Ok(())
     }
 
     /// Queues a part of a body; with `fin` it is the last. When it goes out is decided by priorities and windows. The
@@ -409,10 +356,9 @@ impl Session {
     /// Sends more fields on a stream (§2.6.7): without `fin` now, ahead of the body queued; with `fin` after it, as
     /// trailers.
     pub fn send_headers(&mut self, id: StreamId, fields: &Fields, fin: bool) -> Result<(), SendError> {
-        let version = self.config.version;
         self.sendable(id)?;
         // Checked now, so that the caller hears of a bad field.
-        http::put_fields(version, fields, &mut self.block)?;
+        self.put_fields(fields)?;
         if fin {
             self.sendable(id)?.finish = Finish::Trailers(fields.clone());
             self.wake(id.0);
@@ -421,6 +367,14 @@ impl Session {
             self.emit_block(|block| Control::Headers { id, fin, block });
         }
         Ok(())
+    }
+
+    /// Writes the block of a HEADERS frame.
+    fn put_fields(&mut self, fields: &Fields) -> Result<(), BadHead> {
+        match self.config.mapping {
+            Mapping::Http => crate::http::put_fields(self.config.version, fields, &mut self.block),
+            Mapping::Streams => streams::put(self.config.version, fields, &mut self.block),
+        }
     }
 
     fn sendable(&mut self, id: StreamId) -> Result<&mut Stream, SendError> {
@@ -437,8 +391,7 @@ impl Session {
 
     /// Ends a stream at once; a client that no longer wants an answer says CANCEL. What it had queued is dropped, what
     /// arrives for it is discarded, and none of its events follow. With CANCEL, the pushes that belong to it end too
-    /// (§3.3.2). A stream that has
-    /// ended needs no RST_STREAM and gets none.
+    /// (§3.3.2). A stream that has ended needs no RST_STREAM and gets none.
     pub fn reset(&mut self, id: StreamId, status: Status) {
         self.events.retain(|event| event.stream() != Some(id));
         if self.remove(id.0) {
@@ -597,7 +550,7 @@ impl Session {
     /// Ends the pushes that belong to a cancelled request.
     fn end_pushes(&mut self, request: u32, by: By) {
         let pushes: Vec<u32> =
-            self.streams.iter().filter(|(_, s)| s.associated == request).map(|(id, _)| *id).collect();
+            self.streams.iter().filter(|(_, s)| s.push_of == request).map(|(id, _)| *id).collect();
         for id in pushes {
             if self.remove(id) {
                 self.events.push_back(Event::Reset { id: StreamId(id), status: Status::CANCEL, by });

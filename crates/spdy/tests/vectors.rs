@@ -2,22 +2,27 @@
 //! files hold the bytes it wrote, as hexadecimal digits.
 //!
 //! * `spdystream-v0.5.1-version-3.hex`: Go's `github.com/moby/spdystream/spdy` framer.
+//! * `spdystream-v0.5.1-streams-*.hex`: what each end wrote when two of Go's `github.com/moby/spdystream` talked: a stream
+//!   with fields, half-closed by both; one opened by the server beside it; one refused; a PING; one reset; GOAWAY.
 //! * `spdy-transport-3.0.0-version-*.hex`: npm's `spdy-transport` on Node 20, which sends headers at level 0.
 
 mod common;
 
 use base::Instant;
 use common::*;
-use spdy::{By, Config, Event, FlowControl, GoAwayStatus, Session, Status, Version};
+use spdy::{By, Config, Event, FlowControl, GoAwayStatus, Opening, Session, Status, Version};
 
 fn read(version: Version, flow_control: FlowControl, hex: &str) -> (Session, Vec<Event>) {
-    let digit = |i: usize| u8::from_str_radix(&hex[i..i + 2], 16).unwrap();
-    let wire: Vec<u8> = (0..hex.trim().len()).step_by(2).map(digit).collect();
     let mut session = Session::server(Config { flow_control, ..Config::new(version) });
     all_bytes(&mut session);
-    session.handle_input(Instant::ZERO, wire.into()).unwrap();
+    session.handle_input(Instant::ZERO, unhex(hex).into()).unwrap();
     let events = events(&mut session);
     (session, events)
+}
+
+fn unhex(hex: &str) -> Vec<u8> {
+    let digit = |i: usize| u8::from_str_radix(&hex[i..i + 2], 16).unwrap();
+    (0..hex.trim().len()).step_by(2).map(digit).collect()
 }
 
 fn paths(events: &[Event]) -> Vec<(String, u8)> {
@@ -64,4 +69,54 @@ fn nodes_spdy_transport_is_understood_in_versions_2_and_3_1() {
         let last = Event::GoAway { last_good_id: 3, status: GoAwayStatus::OK, unprocessed: Vec::new() };
         assert_eq!(events.last(), Some(&last));
     }
+}
+
+/// Each end's bytes are read by an end of ours in the other's place.
+#[test]
+fn gos_spdystream_streams_are_understood_by_either_end() {
+    let by_client = unhex(include_str!("vectors/spdystream-v0.5.1-streams-client.hex"));
+    let by_server = unhex(include_str!("vectors/spdystream-v0.5.1-streams-server.hex"));
+
+    let mut server = Session::server(Config::spdystream());
+    server.handle_input(Instant::ZERO, by_client.into()).unwrap();
+    let told = events(&mut server);
+    let ids = opened(&told);
+    assert_eq!(ids.iter().map(|id| id.as_u32()).collect::<Vec<_>>(), [1, 3, 5]);
+    let Event::Opened { fields, opening, .. } = &told[0] else { panic!("{told:?}") };
+    assert_eq!(*opening, Opening::default());
+    let mut pairs: Vec<_> = fields.iter().map(|f| (&f.name[..], &f.value[..])).collect();
+    pairs.sort();
+    let expected = [("port", ""), ("streamtype", "stdin"), ("x-many", "one"), ("x-many", "two")];
+    assert_eq!(pairs, expected.map(|(n, v)| (n.as_bytes(), v.as_bytes())));
+    assert_eq!(arrived(&told, ids[0]), (5, true));
+    // What it says of the stream that a server of ours never opened is answered and nothing more.
+    let Event::Opened { opening, .. } = &told[3] else { panic!("{told:?}") };
+    assert_eq!(*opening, Opening { associated: Some(ids[0]), fin: true, ..Opening::default() });
+    assert!(matches!(told[5], Event::Reset { status: Status::CANCEL, by: By::Peer, id } if id == ids[2]));
+    let status = GoAwayStatus::OK;
+    assert_eq!(told[6..], [Event::GoAway { last_good_id: 2, status, unprocessed: Vec::new() }]);
+
+    let mut client = Session::client(Config::spdystream());
+    let ids: Vec<_> = (0..3).map(|_| client.open(&fields_of("stdin"), Opening::default()).unwrap()).collect();
+    client.ping(Instant::ZERO);
+    all_bytes(&mut client);
+    client.handle_input(Instant::ZERO, by_server.into()).unwrap();
+    let told = events(&mut client);
+    assert!(
+        matches!(&told[0], Event::Accepted { id, fields, fin: false, .. } if *id == ids[0] && fields.is_empty())
+    );
+    assert_eq!(arrived(&told, ids[0]), (11, true));
+    let Event::Opened { id, fields, opening, .. } = &told[3] else { panic!("{told:?}") };
+    assert_eq!(
+        (id.as_u32(), opening.associated, fields.get_str("streamtype")),
+        (2, Some(ids[0]), Some("notice"))
+    );
+    assert!(matches!(told[4], Event::Reset { id, status: Status::REFUSED_STREAM, .. } if id == ids[1]));
+    assert!(matches!(told[5], Event::Pong { .. }));
+    assert!(matches!(&told[6], Event::Accepted { id, .. } if *id == ids[2]));
+    client.accept(*id, &fields_of("seen"), true).unwrap();
+}
+
+fn fields_of(kind: &'static str) -> base::Fields {
+    fields(&[("streamType", kind)])
 }

@@ -1,23 +1,28 @@
 //! What comes in. Every header block is inflated, whatever becomes of its stream, or all that follow are lost (§2.4.1);
 //! every byte of DATA counts against the session's window and is credited back, whoever it was for (§2.6.8).
 
-use base::{Chunk, Fields, Instant, ResponseHead};
+use base::{Chunk, Instant};
 use bytes::Bytes;
-use mux::Lifecycle;
 
-use super::{MAX_WINDOW, Reading, Role, Session};
+use super::{MAX_WINDOW, Reading, Role, Session, Stream};
 use crate::frame::{self, Control, HEADER_LEN, Head, Setting};
 use crate::http::Parts;
-use crate::{By, Error, Event, GoAwayStatus, Misbehaviour, Priority, Status, StreamId, Version, block, http};
+use crate::{
+    By, Config, Error, Event, GoAwayStatus, Mapping, Misbehaviour, Opening, Status, StreamId, Version, block,
+};
 
-/// The fixed part of a SYN_STREAM.
-struct Syn {
-    id: u32,
-    associated: u32,
-    priority: Priority,
+/// A SYN_STREAM but for its block.
+pub(super) struct Syn {
+    pub(super) id: u32,
+    pub(super) opening: Opening,
     slot: u8,
+    pub(super) wire_len: u32,
+}
+
+/// A SYN_REPLY or HEADERS but for its block.
+struct More {
+    id: u32,
     fin: bool,
-    unidirectional: bool,
     wire_len: u32,
 }
 
@@ -131,7 +136,7 @@ impl Session {
         if self.has_session_window() {
             self.recv_window.receive(n).map_err(|_| Misbehaviour::SessionWindowExceeded)?;
         }
-        let windows = self.has_stream_windows();
+        let (windows, ours) = (self.has_stream_windows(), self.is_ours(id));
         let Some(stream) = self.streams.get_mut(&id).filter(|s| s.counted) else {
             // After a GOAWAY the peer may have opened what was ignored here.
             if !self.was_opened(id) && !self.goaway_sent {
@@ -144,7 +149,8 @@ impl Session {
             if len > 0 {
                 self.stream_error(id, Status::STREAM_ALREADY_CLOSED);
             }
-        } else if !stream.replied && self.role == Role::Client {
+        } else if !stream.replied && (ours || stream.push_of != 0) {
+            // §2.2.2: what we asked for is answered first.
             self.stream_error(id, Status::PROTOCOL_ERROR);
         } else if windows && stream.recv.receive(n).is_err() {
             self.stream_error(id, Status::FLOW_CONTROL_ERROR);
@@ -183,16 +189,17 @@ impl Session {
         match frame {
             Control::SynStream { id, associated, priority, slot, fin, unidirectional, block } => {
                 let parts = self.read_block(&block, wire_len)?;
-                let syn = Syn { id, associated, priority, slot, fin, unidirectional, wire_len };
-                self.syn_stream(syn, parts)
+                let associated = (associated != 0).then_some(StreamId(associated));
+                let opening = Opening { priority, associated, fin, unidirectional };
+                self.syn_stream(Syn { id, opening, slot, wire_len }, parts)
             }
             Control::SynReply { id, fin, block } => {
                 let parts = self.read_block(&block, wire_len)?;
-                self.syn_reply(id, fin, wire_len, parts)
+                self.syn_reply(More { id, fin, wire_len }, parts)
             }
             Control::Headers { id, fin, block } => {
                 let parts = self.read_block(&block, wire_len)?;
-                self.headers(id, fin, wire_len, parts)
+                self.headers(More { id, fin, wire_len }, parts)
             }
             Control::RstStream { id, status } => self.rst_stream(id, status),
             Control::Settings { clear, entries } => self.settings(clear, entries),
@@ -216,12 +223,15 @@ impl Session {
         compressed: &[u8],
         wire_len: u32,
     ) -> Result<Result<Parts, Status>, Misbehaviour> {
-        let (version, limits) = (self.config.version, &self.config.limits);
+        let Config { version, mapping, limits, .. } = &self.config;
         let raw = self.decompressor.inflate(compressed, limits)?;
         self.stats.heads_received += u64::from(wire_len);
         self.stats.blocks_received_raw += raw.len() as u64;
         let mut parts = Parts::default();
-        let read = block::parse(version, raw, limits, |name, value| parts.push(version, name, value));
+        let read = block::parse(*version, raw, limits, |name, value| match mapping {
+            Mapping::Http => parts.push(*version, name, value),
+            Mapping::Streams => parts.fields.push(name, value),
+        });
         Ok(read.map(|()| parts))
     }
 
@@ -239,7 +249,8 @@ impl Session {
             return Ok(());
         }
         self.peer_id = id;
-        if self.role == Role::Client && syn.associated == 0 {
+        let is_push = self.config.mapping == Mapping::Http && self.role == Role::Client;
+        if is_push && syn.opening.associated.is_none() {
             return Err(Misbehaviour::PushWithoutAssociation);
         }
         let parts = match parts {
@@ -247,123 +258,62 @@ impl Session {
             Ok(_) if self.config.version == Version::V3 && syn.slot != 0 => Err(Status::INVALID_CREDENTIALS),
             parts => parts,
         };
-        let opened = match (parts, self.role) {
-            (Err(status), _) => Err(status),
-            (Ok(parts), Role::Server) => {
+        let opened = parts.and_then(|parts| match (self.config.mapping, self.role) {
+            (Mapping::Http, Role::Client) => self.pushed(syn, parts),
+            (Mapping::Http, Role::Server) => {
                 self.requested(syn, parts);
                 Ok(())
             }
-            (Ok(parts), Role::Client) => self.pushed(syn, parts),
-        };
+            (Mapping::Streams, _) => {
+                self.opened(syn, parts.fields);
+                Ok(())
+            }
+        });
         if let Err(status) = opened {
             self.answer(Control::RstStream { id, status: status.on(self.config.version) });
         }
         Ok(())
     }
 
-    fn requested(&mut self, syn: Syn, parts: Parts) {
-        let Syn { id, priority, fin, wire_len, .. } = syn;
-        let Some(head) = parts.request() else {
-            // §3.2.1. The stream is not kept: what else comes for it is discarded.
-            let bad_request = ResponseHead { status: 400, fields: Fields::new() };
-            let written = http::put_response(self.config.version, &bad_request, &mut self.block);
-            debug_assert_eq!(written, Ok(()));
-            let before = self.control.len();
-            self.emit_block(|block| Control::SynReply { id, fin: true, block });
-            self.answers += self.control.len() - before;
-            return;
-        };
-        let mut life = if syn.unidirectional { Lifecycle::RECEIVE_ONLY } else { Lifecycle::BOTH };
-        if fin {
-            life.end_receive();
-        }
-        self.open_peers += 1;
-        self.insert(id, life, priority, 0, None);
-        self.events.push_back(Event::Request { id: StreamId(id), head, priority, fin, wire_len });
-        self.settle(id);
-    }
-
-    /// A push must belong to an open request and to its origin. node-spdy's lack UNIDIRECTIONAL; they are taken as if
-    /// they had it.
-    fn pushed(&mut self, syn: Syn, parts: Parts) -> Result<(), Status> {
-        let Syn { id, associated, priority, fin, .. } = syn;
-        let (head, response) = parts.push_of().ok_or(Status::PROTOCOL_ERROR)?;
-        let request =
-            self.streams.get(&associated).filter(|s| s.life.can_receive() && self.is_ours(associated));
-        let Some([scheme, authority, _]) = request.and_then(|s| s.target.as_ref()) else {
-            return Err(Status::INVALID_STREAM);
-        };
-        if *scheme != head.scheme || *authority != head.authority {
-            return Err(Status::REFUSED_STREAM);
-        }
-        let life = if fin { Lifecycle::SEND_ONLY } else { Lifecycle::RECEIVE_ONLY };
-        self.open_peers += 1;
-        let target = [head.scheme.clone(), head.authority.clone(), head.path.clone()];
-        self.insert(id, life, priority, associated, Some(target));
-        if let Some(stream) = self.streams.get_mut(&id) {
-            stream.life.end_send();
-            stream.replied = response.is_some();
-        }
-        let (id, associated) = (StreamId(id), StreamId(associated));
-        self.events.push_back(Event::Pushed { id, associated, head, response, priority, fin });
-        self.settle(id.0);
-        Ok(())
-    }
-
-    fn syn_reply(
-        &mut self,
-        id: u32,
-        fin: bool,
-        wire_len: u32,
-        parts: Result<Parts, Status>,
-    ) -> Result<(), Misbehaviour> {
-        if !self.expect(id)? {
-            return Ok(());
-        }
-        let ours = self.is_ours(id);
-        let Some(stream) = self.streams.get_mut(&id) else { unreachable!("expected") };
-        let response = match parts.map(Parts::response) {
+    fn syn_reply(&mut self, reply: More, parts: Result<Parts, Status>) -> Result<(), Misbehaviour> {
+        let More { id, fin, wire_len } = reply;
+        let (ours, mapping) = (self.is_ours(id), self.config.mapping);
+        let Some(stream) = self.expect(id)? else { return Ok(()) };
+        let parts = match parts {
             _ if !ours || !stream.life.can_receive() => Err(Status::PROTOCOL_ERROR),
             _ if stream.replied => Err(Status::STREAM_IN_USE),
-            Err(status) => Err(status),
-            Ok(response) => response.ok_or(Status::PROTOCOL_ERROR),
+            parts => parts,
         };
-        match response {
-            Ok(head) => self.responded(id, head, fin, wire_len),
-            Err(status) => self.stream_error(id, status),
+        match (parts, mapping) {
+            (Err(status), _) => self.stream_error(id, status),
+            (Ok(parts), Mapping::Streams) => self.accepted(id, parts.fields, fin, wire_len),
+            (Ok(parts), Mapping::Http) => match parts.response() {
+                Some(head) => self.responded(id, head, fin, wire_len),
+                None => self.stream_error(id, Status::PROTOCOL_ERROR),
+            },
         }
         Ok(())
     }
 
-    fn responded(&mut self, id: u32, head: ResponseHead, fin: bool, wire_len: u32) {
-        if let Some(stream) = self.streams.get_mut(&id) {
-            stream.replied = true;
-            if fin {
-                stream.life.end_receive();
-            }
+    /// Notes that a stream's creator has its answer.
+    pub(super) fn replied(&mut self, id: u32, fin: bool) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        stream.replied = true;
+        if fin {
+            stream.life.end_receive();
         }
-        self.events.push_back(Event::Response { id: StreamId(id), head, fin, wire_len });
-        self.settle(id);
     }
 
-    fn headers(
-        &mut self,
-        id: u32,
-        fin: bool,
-        wire_len: u32,
-        parts: Result<Parts, Status>,
-    ) -> Result<(), Misbehaviour> {
-        if !self.expect(id)? {
-            return Ok(());
-        }
-        let Some(stream) = self.streams.get_mut(&id) else { unreachable!("expected") };
+    fn headers(&mut self, more: More, parts: Result<Parts, Status>) -> Result<(), Misbehaviour> {
+        let More { id, fin, wire_len } = more;
+        let Some(stream) = self.expect(id)? else { return Ok(()) };
         let parts = match parts {
             _ if !stream.life.can_receive() => Err(Status::STREAM_ALREADY_CLOSED),
             parts => parts,
         };
         match parts {
             // The rest of a push whose SYN_STREAM only named it (§3.3.1).
-            Ok(parts) if stream.associated != 0 && !stream.replied && parts.has_status() => {
+            Ok(parts) if stream.push_of != 0 && !stream.replied && parts.has_status() => {
                 match parts.response() {
                     Some(head) => self.responded(id, head, fin, wire_len),
                     None => self.stream_error(id, Status::PROTOCOL_ERROR),
@@ -381,19 +331,19 @@ impl Session {
         Ok(())
     }
 
-    /// Whether a frame's stream is open. A stream that was is ignored, as the frame may have crossed our RST_STREAM; one that
-    /// never was gets INVALID_STREAM.
-    fn expect(&mut self, id: u32) -> Result<bool, Misbehaviour> {
+    /// A frame's stream, if it is open. A frame for one that was is ignored, as it may have crossed our RST_STREAM; one
+    /// for a stream that never was gets INVALID_STREAM.
+    fn expect(&mut self, id: u32) -> Result<Option<&mut Stream>, Misbehaviour> {
         if id == 0 {
             return Err(Misbehaviour::StreamZero);
         }
         if self.streams.get(&id).is_some_and(|s| s.counted) {
-            return Ok(true);
+            return Ok(self.streams.get_mut(&id));
         }
         if !self.was_opened(id) && !self.goaway_sent {
             self.answer(Control::RstStream { id, status: Status::INVALID_STREAM });
         }
-        Ok(false)
+        Ok(None)
     }
 
     fn rst_stream(&mut self, id: u32, status: Status) -> Result<(), Misbehaviour> {

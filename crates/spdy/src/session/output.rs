@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::{Finish, Ping, Session};
 use crate::frame::{Control, HEADER_LEN, Head};
-use crate::{GoAwayStatus, Misbehaviour, http};
+use crate::{GoAwayStatus, Misbehaviour};
 
 /// A data frame is not made smaller than this to fit the transport's room; it goes out in pieces instead.
 const SMALLEST: u64 = 128;
@@ -96,7 +96,7 @@ impl Session {
                 self.stats.frames_sent += 1;
             }
             Finish::Trailers(fields) => {
-                let checked = http::put_fields(self.config.version, &fields, &mut self.block);
+                let checked = self.put_fields(&fields);
                 debug_assert_eq!(checked, Ok(()), "checked when they were queued");
                 self.emit_block(|block| Control::Headers { id, fin: true, block });
             }

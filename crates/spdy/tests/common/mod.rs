@@ -336,11 +336,14 @@ pub fn arrived(events: &[Event], id: StreamId) -> (u64, bool) {
                 len += chunk.len();
                 ended = *fin;
             }
-            Event::Response { id: of, fin: true, .. } | Event::Request { id: of, fin: true, .. }
+            Event::Response { id: of, fin: true, .. }
+            | Event::Request { id: of, fin: true, .. }
+            | Event::Accepted { id: of, fin: true, .. }
                 if *of == id =>
             {
                 ended = true;
             }
+            Event::Opened { id: of, opening, .. } if *of == id => ended = opening.fin,
             _ => {}
         }
     }
@@ -381,6 +384,21 @@ pub fn requests(events: &[Event]) -> Vec<StreamId> {
         _ => None,
     };
     events.iter().filter_map(request).collect()
+}
+
+/// The streams that the peer opened among `events`.
+pub fn opened(events: &[Event]) -> Vec<StreamId> {
+    let opened = |event: &Event| match event {
+        Event::Opened { id, .. } => Some(*id),
+        _ => None,
+    };
+    events.iter().filter_map(opened).collect()
+}
+
+pub fn fields(pairs: &[(&'static str, &'static str)]) -> Fields {
+    let mut fields = Fields::new();
+    pairs.iter().for_each(|(name, value)| fields.push(*name, *value));
+    fields
 }
 
 /// Gives `session` a frame as its peer would send it.
