@@ -13,7 +13,7 @@ fn main() -> std::io::Result<()> {
     for _ in 0..1_000 {
         reactor.wait(Some(due))?;
         late.push(reactor.now().since(due).as_nanos() / 1_000);
-        due = due + period;
+        due += period;
     }
     late.sort_unstable();
     println!("late by {} µs (median), {} µs (99 %), {} µs (worst)", late[500], late[990], late[999]);

@@ -7,9 +7,11 @@
 //! * [`Clock`]: the machine's monotonic time as [`base::Instant`].
 //! * [`Reactor`]: sleeps until a socket is ready or a deadline comes, to the nanosecond the kernel can keep.
 //! * [`Stream`]: a TCP connection, in clear text or under TLS, never blocking.
+//! * [`fetch`]: a client for HTTP/1.1 and SPDY.
 //! * [`tls`]: BoringSSL: ALPN, NPN, False Start, tickets, record sizes, stapling, key log.
 
 mod clock;
+pub mod fetch;
 mod reactor;
 mod socket;
 mod stream;

@@ -60,6 +60,14 @@ impl Stream {
         }
     }
 
+    /// Whether data goes out although the TLS handshake is not over (False Start).
+    pub fn is_false_started(&self) -> bool {
+        match self {
+            Stream::Clear(_) => false,
+            Stream::Tls(tls) => tls.is_false_started(),
+        }
+    }
+
     /// The socket.
     pub fn tcp(&mut self) -> &mut TcpStream {
         match self {
