@@ -2,8 +2,8 @@
 //!
 //! `cargo run -p velodrome-spdy --example exchange`
 
-use base::{BodyRange, Chunk, ChunkQueue, Fields, Instant, RequestHead, ResponseHead};
-use spdy::frame::{Control, HEADER_LEN, Head};
+use base::{BodyRange, Chunk, Fields, Instant, RequestHead, ResponseHead};
+use spdy::trace::Decoder;
 use spdy::{Config, Event, Limits, Priority, Session, Version};
 
 const VERSION: Version = Version::V3_1;
@@ -19,27 +19,12 @@ fn get(path: &'static str) -> RequestHead {
 }
 
 /// Carries everything that `from` has to send, printing its frames.
-fn carry(who: &str, from: &mut Session, to: &mut Session) {
-    let mut seen = ChunkQueue::new();
+fn carry(who: &str, decoder: &mut Decoder, from: &mut Session, to: &mut Session) {
     while let Some(chunk) = from.poll_transmit(Instant::ZERO, 1_460) {
-        seen.push(chunk.clone());
+        decoder.handle_input(chunk.clone());
         to.handle_input(Instant::ZERO, chunk).expect("our own peer behaves");
-    }
-    while let Some(head) = seen.peek::<HEADER_LEN>() {
-        seen.take_bytes(HEADER_LEN);
-        match Head::parse(head) {
-            Head::Data { id, fin, len } => {
-                println!("{who} DATA on {id}, {len} bytes{}", if fin { ", FIN" } else { "" });
-                let mut left = u64::from(len);
-                while let Some(payload) = seen.pop(left) {
-                    left -= payload.len();
-                }
-            }
-            Head::Control { kind, flags, len, .. } => {
-                let payload = seen.take_bytes(len as usize).expect("whole frames were sent");
-                let frame = Control::parse(VERSION, kind, flags, payload, &Limits::default());
-                println!("{who} {:?}", frame.expect("our own frames parse"));
-            }
+        while let Some(frame) = decoder.poll_frame().expect("our own frames can be read") {
+            println!("{who}: {frame:#}");
         }
     }
 }
@@ -47,9 +32,10 @@ fn carry(who: &str, from: &mut Session, to: &mut Session) {
 fn main() {
     let mut client = Session::client(Config::chrome_2013(VERSION));
     let mut server = Session::server(Config::new(VERSION));
+    let [mut up, mut down] = [(); 2].map(|()| Decoder::new(VERSION, Limits::default()));
     client.request(&get("/"), Priority::HIGHEST, true).expect("a new session opens streams");
     client.request(&get("/logo.png"), Priority::new(3), true).expect("several at once");
-    carry("client:", &mut client, &mut server);
+    carry("client", &mut up, &mut client, &mut server);
 
     while let Some(event) = server.poll_event() {
         let Event::Request { id, head, .. } = event else { continue };
@@ -64,7 +50,7 @@ fn main() {
         let body = BodyRange { source: id.as_u32(), start: 0, len: 3_000 };
         server.send(id, body.into(), true).expect("just answered");
     }
-    carry("server:", &mut server, &mut client);
+    carry("server", &mut down, &mut server, &mut client);
 
     while let Some(event) = client.poll_event() {
         if let Event::Data { id, chunk, .. } = &event {

@@ -120,6 +120,21 @@ impl Setting {
     /// Flag from client to server: kept from last time.
     pub const PERSISTED: u8 = 2;
 
+    /// The name in the specification, if it has one.
+    pub const fn name(self) -> Option<&'static str> {
+        Some(match self.id {
+            Self::UPLOAD_BANDWIDTH => "UPLOAD_BANDWIDTH",
+            Self::DOWNLOAD_BANDWIDTH => "DOWNLOAD_BANDWIDTH",
+            Self::ROUND_TRIP_TIME => "ROUND_TRIP_TIME",
+            Self::MAX_CONCURRENT_STREAMS => "MAX_CONCURRENT_STREAMS",
+            Self::CURRENT_CWND => "CURRENT_CWND",
+            Self::DOWNLOAD_RETRANS_RATE => "DOWNLOAD_RETRANS_RATE",
+            Self::INITIAL_WINDOW_SIZE => "INITIAL_WINDOW_SIZE",
+            Self::CLIENT_CERTIFICATE_VECTOR_SIZE => "CLIENT_CERTIFICATE_VECTOR_SIZE",
+            _ => return None,
+        })
+    }
+
     /// An entry without flags.
     pub const fn new(id: u32, value: u32) -> Self {
         Self { id, flags: 0, value }
@@ -246,6 +261,28 @@ impl Control<Bytes> {
                 Control::Credential { slot: payload.get_u16() }
             }
             _ => unreachable!("is_known has just said so"),
+        })
+    }
+}
+
+impl<B> Control<B> {
+    /// The same frame with what `change` makes of its header block, if it has one.
+    pub(crate) fn try_map<C, E>(self, change: impl FnOnce(B) -> Result<C, E>) -> Result<Control<C>, E> {
+        Ok(match self {
+            Control::SynStream { id, associated, priority, slot, fin, unidirectional, block } => {
+                let block = change(block)?;
+                Control::SynStream { id, associated, priority, slot, fin, unidirectional, block }
+            }
+            Control::SynReply { id, fin, block } => Control::SynReply { id, fin, block: change(block)? },
+            Control::Headers { id, fin, block } => Control::Headers { id, fin, block: change(block)? },
+            Control::RstStream { id, status } => Control::RstStream { id, status },
+            Control::Settings { clear, entries } => Control::Settings { clear, entries },
+            Control::Noop => Control::Noop,
+            Control::Ping { id } => Control::Ping { id },
+            Control::GoAway { last_good_id, status } => Control::GoAway { last_good_id, status },
+            Control::WindowUpdate { id, delta } => Control::WindowUpdate { id, delta },
+            Control::Credential { slot } => Control::Credential { slot },
+            Control::Unknown { kind, len } => Control::Unknown { kind, len },
         })
     }
 }

@@ -57,6 +57,10 @@
 //! payload of DATA frames, are accepted there, and are an error anywhere else. So a simulated load of megabytes costs
 //! what its headers cost.
 //!
+//! # Looking at frames
+//!
+//! [`trace`] reads either direction of a connection without being an end of it, and prints every frame.
+//!
 //! # What to read first
 //!
 //! The drafts: [SPDY/2], [SPDY/3] (draft-mbelshe-httpbis-spdy-00) and [SPDY/3.1]; sections cited in this crate are the last
@@ -75,9 +79,11 @@ pub mod dictionary;
 mod error;
 mod event;
 pub mod frame;
+mod framer;
 mod http;
 mod limits;
 mod session;
+pub mod trace;
 
 use std::fmt;
 use std::str::FromStr;

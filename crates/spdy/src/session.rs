@@ -18,6 +18,7 @@ use mux::{Lifecycle, RecvWindow, Scheduler, SendWindow};
 use crate::block::Block;
 use crate::compress::{Compressor, Decompressor};
 use crate::frame::{Control, Setting};
+use crate::framer::Framer;
 use crate::{
     Announce, BadHead, By, Config, DEFAULT_WINDOW, Event, FlowControl, GoAwayStatus, Mapping, Misbehaviour,
     OpenError, Opening, Priority, SendError, Stats, Status, StreamId,
@@ -67,15 +68,6 @@ struct Stream {
     target: Option<[Bytes; 3]>,
 }
 
-/// What the input must go on with.
-#[derive(Clone, Copy, Debug)]
-enum Reading {
-    Head,
-    Control { kind: u16, flags: u8, len: u32 },
-    Data { id: u32, left: u32, fin: bool },
-    Unknown { left: u32 },
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Ping {
     id: u32,
@@ -103,10 +95,7 @@ pub struct Session {
     goaway_sent: bool,
     goaway_received: bool,
 
-    input: ChunkQueue,
-    /// The beginning of a frame's header or of a control frame's payload.
-    partial: BytesMut,
-    reading: Reading,
+    input: Framer,
     decompressor: Decompressor,
     recv_window: RecvWindow,
 
@@ -171,9 +160,7 @@ impl Session {
             open_peers: 0,
             goaway_sent: false,
             goaway_received: false,
-            input: ChunkQueue::new(),
-            partial: BytesMut::new(),
-            reading: Reading::Head,
+            input: Framer::default(),
             decompressor: Decompressor::new(config.version),
             recv_window,
             control: BytesMut::new(),

@@ -10,7 +10,8 @@ mod common;
 
 use base::Instant;
 use common::*;
-use spdy::{By, Config, Event, FlowControl, GoAwayStatus, Opening, Session, Status, Version};
+use spdy::trace::Decoder;
+use spdy::{By, Config, Event, FlowControl, GoAwayStatus, Limits, Opening, Session, Status, Version};
 
 fn read(version: Version, flow_control: FlowControl, hex: &str) -> (Session, Vec<Event>) {
     let mut session = Session::server(Config { flow_control, ..Config::new(version) });
@@ -119,4 +120,33 @@ fn gos_spdystream_streams_are_understood_by_either_end() {
 
 fn fields_of(kind: &'static str) -> base::Fields {
     fields(&[("streamType", kind)])
+}
+
+/// The passive decoder reads the same bytes without being an end of anything.
+#[test]
+fn recorded_conversations_can_be_looked_at() {
+    let look = |version, hex| {
+        let mut decoder = Decoder::new(version, Limits::default());
+        decoder.handle_input(unhex(hex).into());
+        let mut shown = Vec::new();
+        while let Some(frame) = decoder.poll_frame().unwrap() {
+            assert_eq!(frame.block().and_then(|block| block.fault), None, "{frame:#}");
+            shown.push(format!("{frame:#}"));
+        }
+        assert!(!decoder.is_amid_frame());
+        shown
+    };
+    let shown = look(Version::V3_1, include_str!("vectors/spdystream-v0.5.1-streams-server.hex"));
+    let expected = [
+        "SYN_REPLY id=1 block=16/4",
+        "DATA id=1 len=11",
+        "DATA id=1 len=0 fin",
+        "SYN_STREAM id=2 assoc=1 pri=0 block=27/28\n    streamtype: notice",
+        "RST_STREAM id=3 status=REFUSED_STREAM",
+        "PING id=1",
+        "SYN_REPLY id=5 block=8/4",
+    ];
+    assert_eq!(shown, expected);
+    let shown = look(Version::V2, include_str!("vectors/spdy-transport-3.0.0-version-2.hex"));
+    assert_eq!(shown.last().unwrap(), "GOAWAY last=3 status=OK");
 }

@@ -4,8 +4,9 @@
 use base::{Chunk, Instant};
 use bytes::Bytes;
 
-use super::{MAX_WINDOW, Reading, Role, Session, Stream};
-use crate::frame::{self, Control, HEADER_LEN, Head, Setting};
+use super::{MAX_WINDOW, Role, Session, Stream};
+use crate::frame::{Control, HEADER_LEN, Setting};
+use crate::framer::Piece;
 use crate::http::Parts;
 use crate::{
     By, Config, Error, Event, GoAwayStatus, Mapping, Misbehaviour, Opening, Status, StreamId, Version, block,
@@ -49,80 +50,23 @@ impl Session {
 
     /// Reads as far as there is input.
     fn read(&mut self) -> Result<(), Misbehaviour> {
-        loop {
-            match self.reading {
-                Reading::Head => {
-                    let Some(bytes) = self.take(HEADER_LEN)? else { return Ok(()) };
-                    let Ok(bytes) = <[u8; HEADER_LEN]>::try_from(&bytes[..]) else {
-                        unreachable!("as asked")
-                    };
+        while let Some(piece) = self.input.next(self.config.version, &self.config.limits)? {
+            match piece {
+                Piece::Data { id, fin, len } => {
                     self.stats.frames_received += 1;
-                    self.reading = self.head(Head::parse(bytes))?;
+                    self.data_head(id, len)?;
+                    if len == 0 && fin {
+                        self.data(id, Bytes::new().into(), true);
+                    }
                 }
-                Reading::Control { kind, flags, len } => {
-                    let Some(payload) = self.take(len as usize)? else { return Ok(()) };
-                    self.reading = Reading::Head;
-                    let frame =
-                        Control::parse(self.config.version, kind, flags, payload, &self.config.limits)?;
+                Piece::Payload { id, chunk, fin } => self.data(id, chunk, fin),
+                Piece::Control { frame, len } => {
+                    self.stats.frames_received += 1;
                     self.control_frame(frame, len)?;
                 }
-                Reading::Unknown { left } => {
-                    let Some(chunk) = self.input.pop(u64::from(left)) else { return Ok(()) };
-                    let left = left - chunk.len() as u32;
-                    self.reading = if left == 0 { Reading::Head } else { Reading::Unknown { left } };
-                }
-                Reading::Data { id, left, fin } => {
-                    let Some(chunk) = self.input.pop(u64::from(left)) else { return Ok(()) };
-                    let left = left - chunk.len() as u32;
-                    self.reading = if left == 0 { Reading::Head } else { Reading::Data { id, left, fin } };
-                    self.data(id, chunk, fin && left == 0);
-                }
             }
         }
-    }
-
-    /// `n` real bytes, if they are there; else what is there is set aside in one piece, as a peer may send a frame byte
-    /// by byte.
-    fn take(&mut self, n: usize) -> Result<Option<Bytes>, Misbehaviour> {
-        if self.partial.is_empty()
-            && let Some(bytes) = self.input.take_bytes(n)
-        {
-            return Ok(Some(bytes));
-        }
-        while self.partial.len() < n {
-            match self.input.pop((n - self.partial.len()) as u64) {
-                Some(Chunk::Bytes(bytes)) => self.partial.extend_from_slice(&bytes),
-                Some(Chunk::Body(_)) => return Err(Misbehaviour::BodyInsteadOfFrame),
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(std::mem::take(&mut self.partial).freeze()))
-    }
-
-    fn head(&mut self, head: Head) -> Result<Reading, Misbehaviour> {
-        match head {
-            Head::Data { id, fin, len } => {
-                self.data_head(id, len)?;
-                if len > 0 {
-                    return Ok(Reading::Data { id, left: len, fin });
-                }
-                if fin {
-                    self.data(id, Bytes::new().into(), true);
-                }
-                Ok(Reading::Head)
-            }
-            Head::Control { kind, len, .. } if !frame::is_known(self.config.version, kind) => Ok(match len {
-                0 => Reading::Head,
-                left => Reading::Unknown { left },
-            }),
-            Head::Control { version, .. } if version != self.config.version.on_wire() => {
-                Err(Misbehaviour::Version(version))
-            }
-            Head::Control { kind, len, .. } if len > self.config.limits.control_frame => {
-                Err(Misbehaviour::FrameTooLarge { kind, len })
-            }
-            Head::Control { kind, flags, len, .. } => Ok(Reading::Control { kind, flags, len }),
-        }
+        Ok(())
     }
 
     /// A data frame begins: windows count all of it now. A stream that may not have it is reset; the payload is then

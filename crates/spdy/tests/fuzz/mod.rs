@@ -8,9 +8,10 @@ mod common;
 use base::{Chunk, Duration, Instant};
 use common::*;
 use spdy::frame::{Control, Head, Setting};
+use spdy::trace::{Decoder, Frame};
 use spdy::{
-    Announce, Compression, Config, FlowControl, GoAwayStatus, KeepAlive, Limits, Policy, Priority, Session,
-    Status, StreamId, Version, WindowPolicy,
+    Announce, Compression, Config, FlowControl, GoAwayStatus, KeepAlive, Limits, Misbehaviour, Policy,
+    Priority, Session, Status, StreamId, Version, WindowPolicy,
 };
 
 /// Reads a script off the input; what is past its end is zero.
@@ -95,11 +96,34 @@ fn drain_all(session: &mut Session, own: u64, given: u64) {
     assert!(said <= own + 64 * given + 10_000, "{said} bytes said to {given} given");
 }
 
-/// A client with requests open, and a server, each given any bytes cut anywhere.
+/// Every frame of `data`, and why there are no more.
+fn decode(version: Version, limits: Limits, data: &[u8], cut: usize) -> (Vec<Frame>, Option<Misbehaviour>) {
+    let mut decoder = Decoder::new(version, limits);
+    let mut frames = Vec::new();
+    for piece in data.chunks(cut) {
+        decoder.handle_input(piece.to_vec().into());
+        loop {
+            match decoder.poll_frame() {
+                Ok(Some(frame)) => frames.push(frame),
+                Ok(None) => break,
+                Err(why) => return (frames, Some(why)),
+            }
+        }
+    }
+    (frames, None)
+}
+
+/// A client with requests open, a server and a passive decoder, each given any bytes cut anywhere. The decoder sees the
+/// same frames wherever the cuts are.
 pub fn input(data: &[u8]) {
     let mut script = Script(data);
     let config = script.config();
     let cut = 1 + usize::from(script.byte()) * 8;
+    let whole = decode(config.version, config.limits, script.0, script.0.len().max(1));
+    assert_eq!(decode(config.version, config.limits, script.0, cut), whole);
+    for frame in &whole.0 {
+        assert!(!frame.to_string().contains('\n') && format!("{frame:#}").is_ascii());
+    }
     let mut client = Session::client(config.clone());
     for i in 0..3 {
         if let Ok(id) = client.request(&post("/"), Priority::new(i), false) {
