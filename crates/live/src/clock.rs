@@ -41,6 +41,12 @@ fn monotonic() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Processor time that the calling thread has taken.
+pub(crate) fn thread_cpu() -> base::Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    base::Duration::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,16 +5,20 @@
 //! engine wants, on one thread; nothing is shared.
 //!
 //! * [`Clock`]: the machine's monotonic time as [`base::Instant`].
+//! * [`timer`]: deadlines kept to the microsecond, or on a grid that saves energy; used by all that follows.
 //! * [`Reactor`]: sleeps until a socket is ready or a deadline comes, to the nanosecond the kernel can keep.
 //! * [`Stream`]: a TCP connection, in clear text or under TLS, never blocking.
 //! * [`fetch`]: a client for HTTP/1.1 and SPDY.
+//! * [`serve`]: a server for any [`origin::Site`].
 //! * [`tls`]: BoringSSL: ALPN, NPN, False Start, tickets, record sizes, stapling, key log.
 
 mod clock;
 pub mod fetch;
 mod reactor;
+pub mod serve;
 mod socket;
 mod stream;
+pub mod timer;
 pub mod tls;
 mod wire;
 
@@ -22,4 +26,4 @@ pub use clock::Clock;
 pub use reactor::{Reactor, Ready, Waker};
 pub use socket::{NOTSENT_LOWAT, prepare};
 pub use stream::Stream;
-pub use wire::{Wire, WireStats};
+pub use wire::{Wire, WireStats, Written};

@@ -1,16 +1,18 @@
 //! Sleeps until a socket is ready or a deadline comes.
 //!
 //! `epoll_wait` counts milliseconds, which is too coarse to pace packets. So deadlines go to a timer of the kernel (`timerfd`)
-//! that takes absolute nanoseconds and wakes the same wait.
+//! that takes absolute nanoseconds, knows no slack and wakes the same wait. How exactly deadlines are kept, and at what cost, is
+//! the [`Policy`] of [`timer`](crate::timer).
 
 use std::io;
 use std::sync::Arc;
 
-use base::Instant;
+use base::{Duration, Instant};
 use mio::event::Source;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::Clock;
+use crate::timer::{Lead, Policy, on_grid};
 
 /// What became ready, and for what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +44,8 @@ pub struct Reactor {
     clock: Clock,
     alarm: alarm::Alarm,
     waker: Waker,
+    policy: Policy,
+    lead: Lead,
 }
 
 const WAKER: Token = Token(usize::MAX);
@@ -51,12 +55,20 @@ impl Reactor {
     /// Tokens are below this.
     pub const TOKENS: usize = usize::MAX - 1;
 
-    /// A reactor with nothing registered; its clock starts now.
+    /// A reactor with nothing registered; its clock starts now. Its deadlines are economical on battery and else precise, without
+    /// spinning.
     pub fn new() -> io::Result<Self> {
+        Self::with_policy(Policy::choose().0, Duration::ZERO)
+    }
+
+    /// The same under a certain policy. If it is precise, a wait may spin for up to `spin` before its deadline, and still sees what
+    /// becomes ready.
+    pub fn with_policy(policy: Policy, spin: Duration) -> io::Result<Self> {
         let poll = Poll::new()?;
         let waker = Waker(Arc::new(mio::Waker::new(poll.registry(), WAKER)?));
         let alarm = alarm::Alarm::new(poll.registry(), ALARM)?;
-        Ok(Self { poll, events: Events::with_capacity(256), clock: Clock::start(), alarm, waker })
+        let (events, clock) = (Events::with_capacity(256), Clock::start());
+        Ok(Self { poll, events, clock, alarm, waker, policy, lead: Lead::up_to(spin) })
     }
 
     /// The reactor's clock.
@@ -67,6 +79,11 @@ impl Reactor {
     /// The time now.
     pub fn now(&self) -> Instant {
         self.clock.now()
+    }
+
+    /// How its deadlines are kept.
+    pub fn policy(&self) -> Policy {
+        self.policy
     }
 
     /// A handle that ends a sleep from another thread.
@@ -98,7 +115,32 @@ impl Reactor {
     /// Sleeps until something is ready, [`Waker::wake`] was called or `deadline` has come; then [`ready`](Self::ready) tells
     /// what. Without a deadline it may sleep for ever.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<()> {
-        let timeout = self.alarm.set(self.clock, deadline)?;
+        let Some(deadline) = deadline else {
+            self.alarm.set(self.clock, None)?;
+            return self.poll(None);
+        };
+        let wake = match self.policy {
+            Policy::Economical => on_grid(self.clock, deadline),
+            Policy::Precise => Instant::ZERO + deadline.since(Instant::ZERO + self.lead.get()),
+        };
+        if self.now() < wake {
+            let timeout = self.alarm.set(self.clock, Some(wake))?;
+            self.poll(timeout)?;
+            let now = self.now();
+            if now < wake {
+                return Ok(()); // something is ready, or somebody wakes us
+            }
+            self.lead.learn(now.since(wake));
+        } else {
+            self.poll(Some(std::time::Duration::ZERO))?;
+        }
+        while self.events.iter().all(|e| e.token() == ALARM) && self.now() < deadline {
+            self.poll(Some(std::time::Duration::ZERO))?;
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Option<std::time::Duration>) -> io::Result<()> {
         loop {
             match self.poll.poll(&mut self.events, timeout) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
@@ -138,7 +180,7 @@ mod alarm {
     #[derive(Debug)]
     pub struct Alarm {
         timer: OwnedFd,
-        set: Option<Instant>,
+        is_set: bool,
     }
 
     impl Alarm {
@@ -146,21 +188,18 @@ mod alarm {
             let timer =
                 timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
             registry.register(&mut SourceFd(&timer.as_raw_fd()), token, Interest::READABLE)?;
-            Ok(Self { timer, set: None })
+            Ok(Self { timer, is_set: false })
         }
 
-        /// Sets the timer and gives what the wait itself must add: nothing, or not to wait at all.
-        pub fn set(&mut self, clock: Clock, deadline: Option<Instant>) -> io::Result<Option<Duration>> {
-            if deadline.is_some_and(|at| at <= clock.now()) {
-                return Ok(Some(Duration::ZERO));
-            }
+        /// Sets the timer and gives what the wait itself must add: nothing.
+        pub fn set(&mut self, clock: Clock, at: Option<Instant>) -> io::Result<Option<Duration>> {
             // A timer that has fired is set again even for the same moment: setting clears its readiness.
-            if deadline != self.set || deadline.is_some() {
+            if at.is_some() || self.is_set {
                 let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-                let it_value = deadline.map_or(zero, |at| clock.to_kernel(at));
+                let it_value = at.map_or(zero, |at| clock.to_kernel(at));
                 let spec = Itimerspec { it_interval: zero, it_value };
                 timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec)?;
-                self.set = deadline;
+                self.is_set = at.is_some();
             }
             Ok(None)
         }
@@ -187,8 +226,8 @@ mod alarm {
             Ok(Self)
         }
 
-        pub fn set(&mut self, clock: Clock, deadline: Option<Instant>) -> io::Result<Option<Duration>> {
-            Ok(deadline.map(|at| Duration::from_nanos(at.since(clock.now()).as_nanos())))
+        pub fn set(&mut self, clock: Clock, at: Option<Instant>) -> io::Result<Option<Duration>> {
+            Ok(at.map(|at| Duration::from_nanos(at.since(clock.now()).as_nanos())))
         }
     }
 }
@@ -199,24 +238,45 @@ mod tests {
 
     use super::*;
 
+    fn reactors() -> impl Iterator<Item = Reactor> {
+        let all = [(Policy::Precise, 0), (Policy::Precise, 80), (Policy::Economical, 0)];
+        all.into_iter().map(|(policy, us)| Reactor::with_policy(policy, Duration::from_micros(us)).unwrap())
+    }
+
     #[test]
     fn a_deadline_ends_the_sleep_and_never_early() {
-        let mut reactor = Reactor::new().unwrap();
-        for us in [0, 50, 300, 1_500] {
-            let deadline = reactor.now() + Duration::from_micros(us);
-            reactor.wait(Some(deadline)).unwrap();
-            assert!(reactor.now() >= deadline, "woken before {us} µs were over");
-            assert_eq!(reactor.ready().count(), 0);
+        for mut reactor in reactors() {
+            for us in [0, 50, 300, 1_500] {
+                let deadline = reactor.now() + Duration::from_micros(us);
+                reactor.wait(Some(deadline)).unwrap();
+                assert!(reactor.now() >= deadline, "{}: woken before {us} µs were over", reactor.policy());
+                assert_eq!(reactor.ready().count(), 0);
+            }
         }
     }
 
     #[test]
     fn a_deadline_that_is_the_same_twice_ends_both_sleeps() {
-        let mut reactor = Reactor::new().unwrap();
-        let deadline = reactor.now() + Duration::from_micros(200);
-        reactor.wait(Some(deadline)).unwrap();
-        reactor.wait(Some(deadline)).unwrap();
-        assert!(reactor.now() >= deadline);
+        for mut reactor in reactors() {
+            let deadline = reactor.now() + Duration::from_micros(200);
+            reactor.wait(Some(deadline)).unwrap();
+            reactor.wait(Some(deadline)).unwrap();
+            assert!(reactor.now() >= deadline);
+        }
+    }
+
+    /// What is ready ends a wait at once, also while it would sleep towards its deadline or spin.
+    #[test]
+    fn what_is_ready_ends_a_wait_before_its_deadline() {
+        for mut reactor in reactors() {
+            let mut listener = mio::net::TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+            reactor.register_readable(&mut listener, 7).unwrap();
+            let _peer = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let deadline = reactor.now() + Duration::from_secs(60);
+            reactor.wait(Some(deadline)).unwrap();
+            assert!(reactor.now() < deadline);
+            assert_eq!(reactor.ready().map(|r| r.token).collect::<Vec<_>>(), [7]);
+        }
     }
 
     #[test]

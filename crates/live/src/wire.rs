@@ -9,6 +9,20 @@ use crate::Stream;
 /// Bytes asked of an engine at a time: one full TLS record, and no more than the kernel holds unsent.
 const PIECE: usize = 16 * 1024;
 
+/// Bytes written before other connections get their turn: some tens of microseconds' worth.
+const SHARE: u64 = 16 * PIECE as u64;
+
+/// How a [`Wire::write`] ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Written {
+    /// All there was is with the kernel.
+    All,
+    /// The stream takes no more for now.
+    Blocked,
+    /// There may be more, and the stream may take it: write again when others had their turn.
+    Share,
+}
+
 /// What went over a [`Wire`]: bytes above TLS, calls of the kernel or the TLS library.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct WireStats {
@@ -49,11 +63,12 @@ impl Wire {
         self.pending.is_empty()
     }
 
-    /// Writes until the stream takes no more or `next` has nothing left. `next` appends what it gives to the buffer, about as
-    /// many bytes as it is told, and is asked as late as can be, so that priorities act on what has not left yet. Gives
-    /// whether all is written.
-    pub fn write(&mut self, mut next: impl FnMut(usize, &mut BytesMut)) -> io::Result<bool> {
-        loop {
+    /// Writes until the stream takes no more, `next` has nothing left, or a fair share of the thread's time is over. `next`
+    /// appends what it gives to the buffer, about as many bytes as it is told, and is asked as late as can be, so that
+    /// priorities act on what has not left yet.
+    pub fn write(&mut self, mut next: impl FnMut(usize, &mut BytesMut)) -> io::Result<Written> {
+        let share = self.stats.sent + SHARE;
+        while self.stats.sent < share {
             while self.pending.len() < PIECE {
                 let before = self.pending.len();
                 next(PIECE - before, &mut self.pending);
@@ -62,7 +77,7 @@ impl Wire {
                 }
             }
             if self.pending.is_empty() {
-                return Ok(true);
+                return Ok(Written::All);
             }
             match self.stream.write(&self.pending) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -70,11 +85,12 @@ impl Wire {
                     self.stats.sent += n as u64;
                     self.pending.advance(n);
                 }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Written::Blocked),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
             }
         }
+        Ok(Written::Share)
     }
 
     /// Reads once. `None` when there is nothing yet; empty at the end.

@@ -59,7 +59,8 @@ impl Power {
     /// Reads what the kernel says of the power supplies (Documentation/ABI/testing/sysfs-class-power). Batteries of devices, of a
     /// mouse say, do not count.
     fn read(dir: &Path) -> Self {
-        let mut supplies: Vec<_> = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect();
+        let mut supplies: Vec<_> =
+            fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect();
         supplies.sort();
         let mut power = Power::Unknown;
         for supply in supplies {
