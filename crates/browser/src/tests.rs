@@ -1,30 +1,14 @@
 //! A loader with a network of fixed latency: every resource's head and last byte arrive so long after it was asked for.
 
-use base::{Duration, Fields, Instant};
-use page::{Cause, Host, Kind, Page, Recorded, Resource, ScriptMode, Source};
+use base::{Duration, Instant};
+use page::{Cause, Host, Kind, Page, Resource, ScriptMode};
 
 use super::*;
 
 const LATENCY: Duration = Duration::from_millis(100);
 
 fn resource(kind: Kind, cause: Cause) -> Resource {
-    Resource {
-        host: 0,
-        method: "GET".into(),
-        path: "/".into(),
-        kind,
-        request: Fields::new(),
-        response: Fields::new(),
-        status: 200,
-        request_body_len: 0,
-        body_len: 1_000,
-        think: Duration::ZERO,
-        cause,
-        exec: Duration::ZERO,
-        after_load: false,
-        scripted: false,
-        priority: None,
-    }
+    Resource { body_len: 1_000, ..Resource::get("/", kind, cause) }
 }
 
 fn parsed(kind: Kind, offset: u64) -> Resource {
@@ -45,21 +29,8 @@ fn exec(resource: Resource, ms: u64) -> Resource {
 
 /// A page of a document and `rest`.
 fn page(rest: impl IntoIterator<Item = Resource>) -> Page {
-    let host =
-        Host { name: "a.example".into(), scheme_tls: false, port: 80, rtt: None, dns: None, address: None };
-    let page = Page {
-        id: "test".into(),
-        title: String::new(),
-        url: "http://a.example/".into(),
-        source: Source { file: "test".into(), page: "test".into() },
-        hosts: vec![host],
-        resources: std::iter::once(resource(Kind::Document, Cause::Root)).chain(rest).collect(),
-        tail: Duration::ZERO,
-        recorded: Recorded::default(),
-        assumptions: Vec::new(),
-    };
-    page.validate().unwrap();
-    page
+    let resources = std::iter::once(resource(Kind::Document, Cause::Root)).chain(rest).collect();
+    Page::new("test", vec![Host::new("a.example")], resources).unwrap()
 }
 
 /// Loads `page`; resource `slow.0` takes `slow.1` ms, those in `broken` fail, all others take the latency.

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use base::{Duration, Fields};
-use page::{Cause, Host, Kind, Page, Recorded, Resource, Source};
+use page::{Cause, Host, Kind, Page, Resource};
 
 use crate::folder::Rendered;
 use crate::result::{ConnectionRow, Key, LoadOutcome, LoadRow, Phases, RequestOutcome, RequestRow, emit};
@@ -34,42 +33,8 @@ impl Drop for Dir {
 
 /// A page of one resource.
 pub fn page(id: &str) -> Page {
-    let resource = Resource {
-        host: 0,
-        method: "GET".into(),
-        path: "/".into(),
-        kind: Kind::Document,
-        request: Fields::new(),
-        response: Fields::new(),
-        status: 200,
-        request_body_len: 0,
-        body_len: 1_000,
-        think: Duration::ZERO,
-        cause: Cause::Root,
-        exec: Duration::ZERO,
-        after_load: false,
-        scripted: false,
-        priority: None,
-    };
-    let host = Host {
-        name: format!("{id}.example"),
-        scheme_tls: false,
-        port: 80,
-        rtt: None,
-        dns: None,
-        address: None,
-    };
-    Page {
-        id: id.to_owned(),
-        title: String::new(),
-        url: format!("http://{id}.example/"),
-        source: Source { file: "made up".into(), page: id.to_owned() },
-        hosts: vec![host],
-        resources: vec![resource],
-        tail: Duration::ZERO,
-        recorded: Recorded::default(),
-        assumptions: Vec::new(),
-    }
+    let document = Resource { body_len: 1_000, ..Resource::get("/", Kind::Document, Cause::Root) };
+    Page::new(id, vec![Host::new(format!("{id}.example"))], vec![document]).expect("a valid page")
 }
 
 /// A load row in which everything else is zero.

@@ -299,6 +299,11 @@ impl fmt::Display for Assumption {
 }
 
 impl Host {
+    /// An `http` host on port 80 of which nothing more is known.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), scheme_tls: false, port: 80, rtt: None, dns: None, address: None }
+    }
+
     /// `example.org`, or `example.org:8080` if the port is not the scheme's own.
     pub fn authority(&self) -> String {
         let own = if self.scheme_tls { 443 } else { 80 };
@@ -311,7 +316,60 @@ impl Host {
     }
 }
 
+impl Resource {
+    /// A GET on the page's first host, answered at once with 200, no fields and no body; change what should differ.
+    ///
+    /// ```
+    /// use page::{Cause, Kind, Resource, ScriptMode};
+    ///
+    /// let found = Cause::Parser { parent: 0, offset: 100, script: ScriptMode::Sync };
+    /// let image = Resource { body_len: 1_000, ..Resource::get("/a.png", Kind::Image, found) };
+    /// assert_eq!((image.host, image.status), (0, 200));
+    /// ```
+    pub fn get(path: impl Into<Bytes>, kind: Kind, cause: Cause) -> Self {
+        Self {
+            host: 0,
+            method: Bytes::from_static(b"GET"),
+            path: path.into(),
+            kind,
+            request: Fields::new(),
+            response: Fields::new(),
+            status: 200,
+            request_body_len: 0,
+            body_len: 0,
+            think: Duration::ZERO,
+            cause,
+            exec: Duration::ZERO,
+            after_load: false,
+            scripted: false,
+            priority: None,
+        }
+    }
+}
+
 impl Page {
+    /// A page made by hand, of which nothing was recorded.
+    ///
+    /// # Errors
+    /// If it would not be [valid](Page::validate).
+    pub fn new(id: impl Into<String>, hosts: Vec<Host>, resources: Vec<Resource>) -> Result<Self, Invalid> {
+        let id = id.into();
+        let mut page = Self {
+            title: String::new(),
+            url: String::new(),
+            source: Source { file: "made by hand".into(), page: id.clone() },
+            id,
+            hosts,
+            resources,
+            tail: Duration::ZERO,
+            recorded: Recorded::default(),
+            assumptions: Vec::new(),
+        };
+        page.validate()?;
+        page.url = page.resource_url(0);
+        Ok(page)
+    }
+
     /// The origin that serves a resource.
     ///
     /// # Panics

@@ -4,7 +4,7 @@
 
 use base::{Bitrate, Duration, Fields, Instant, Rng};
 use client::Transport;
-use page::{Cause, Host, Kind, Page, Recorded, Resource, ScriptMode, Source};
+use page::{Cause, Host, Kind, Page, Resource, ScriptMode};
 use sim::{HostRtt, Load, Outcome, Setup, TlsScope};
 
 fn ms(n: u64) -> Duration {
@@ -67,31 +67,17 @@ fn resource(rng: &mut Rng, id: u32, hosts: u32, before: &[Resource]) -> Resource
 fn page(rng: &mut Rng) -> Page {
     let hosts = 1 + rng.below(5) as u32;
     let host = |i| Host {
-        name: if i == 4 { "10.9.8.7".into() } else { format!("host{}.example", i / 2) },
         scheme_tls: i % 2 == 1,
-        port: 80,
         rtt: Some(ms(u64::from(10 * i))),
-        dns: None,
-        address: None,
+        ..Host::new(if i == 4 { "10.9.8.7".into() } else { format!("host{}.example", i / 2) })
     };
     let mut resources = Vec::new();
     for id in 0..1 + rng.below(30) as u32 {
         let next = resource(rng, id, hosts, &resources);
         resources.push(next);
     }
-    let page = Page {
-        id: "any".into(),
-        title: String::new(),
-        url: "http://host0.example/".into(),
-        source: Source { file: "any".into(), page: "any".into() },
-        hosts: (0..hosts).map(host).collect(),
-        resources,
-        tail: ms(pick(rng, &[0, 15])),
-        recorded: Recorded::default(),
-        assumptions: Vec::new(),
-    };
-    page.validate().expect("a valid page");
-    page
+    let page = Page::new("any", (0..hosts).map(host).collect(), resources).expect("a valid page");
+    Page { tail: ms(pick(rng, &[0, 15])), ..page }
 }
 
 fn setup(rng: &mut Rng) -> Setup {

@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
-use base::{Bitrate, Duration, Fields};
+use base::{Bitrate, Duration};
 use client::Transport;
-use page::{Cause, Host, Kind, Page, Recorded, Resource, Source};
+use page::{Cause, Host, Kind, Page, Resource};
 use sim::{Outcome, Setup};
 
 const HEAD: &str = "One download through the whole world. Utilisation: payload and headers that left the link between the first byte of \
@@ -17,36 +17,8 @@ the response and its last, against the rate. Loss: packets lost of those that en
 
 /// A page that is one document of `len` bytes.
 fn download(len: u64) -> Page {
-    let document = Resource {
-        host: 0,
-        method: "GET".into(),
-        path: "/".into(),
-        kind: Kind::Document,
-        request: Fields::new(),
-        response: Fields::new(),
-        status: 200,
-        request_body_len: 0,
-        body_len: len,
-        think: Duration::ZERO,
-        cause: Cause::Root,
-        exec: Duration::ZERO,
-        after_load: false,
-        scripted: false,
-        priority: None,
-    };
-    let host =
-        Host { name: "a.example".into(), scheme_tls: false, port: 80, rtt: None, dns: None, address: None };
-    Page {
-        id: "download".into(),
-        title: String::new(),
-        url: "http://a.example/".into(),
-        source: Source { file: "test".into(), page: "download".into() },
-        hosts: vec![host],
-        resources: vec![document],
-        tail: Duration::ZERO,
-        recorded: Recorded::default(),
-        assumptions: Vec::new(),
-    }
+    let document = Resource { body_len: len, ..Resource::get("/", Kind::Document, Cause::Root) };
+    Page::new("download", vec![Host::new("a.example")], vec![document]).expect("a valid page")
 }
 
 fn row(out: &mut String, transport: Transport, (kbps, rtt_ms): (u64, u64), len: u64, loss_pct: f64) {

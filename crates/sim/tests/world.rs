@@ -1,8 +1,8 @@
 //! What a load costs, against what the network's arithmetic says it must cost; and what two loads have in common.
 
-use base::{Bitrate, Duration, Fields, Instant};
+use base::{Bitrate, Duration, Instant};
 use client::Transport;
-use page::{Cause, Host, Kind, Page, Recorded, Resource, ScriptMode, Source};
+use page::{Cause, Host, Kind, Page, Resource, ScriptMode};
 use sim::{HostRtt, Load, Outcome, Setup, TlsScope};
 
 const SPDY: Transport = Transport::Spdy(spdy::Version::V3_1);
@@ -13,53 +13,17 @@ fn ms(n: u64) -> Duration {
 }
 
 fn image(host: u32, number: usize, body_len: u64) -> Resource {
-    Resource {
-        host,
-        method: "GET".into(),
-        path: format!("/{number}").into(),
-        kind: Kind::Image,
-        request: Fields::new(),
-        response: Fields::new(),
-        status: 200,
-        request_body_len: 0,
-        body_len,
-        think: Duration::ZERO,
-        cause: Cause::Parser { parent: 0, offset: 100, script: ScriptMode::Sync },
-        exec: Duration::ZERO,
-        after_load: false,
-        scripted: false,
-        priority: None,
-    }
+    let cause = Cause::Parser { parent: 0, offset: 100, script: ScriptMode::Sync };
+    Resource { host, body_len, ..Resource::get(format!("/{number}"), Kind::Image, cause) }
 }
 
 /// A document of `len` bytes with images of the given hosts and lengths.
 fn page(len: u64, images: &[(u32, u64)]) -> Page {
     let hosts = images.iter().map(|(host, _)| host + 1).max().unwrap_or(1);
-    let host = |i| Host {
-        name: format!("host{i}.example"),
-        scheme_tls: false,
-        port: 80,
-        rtt: None,
-        dns: None,
-        address: None,
-    };
-    let mut document = image(0, 0, len);
-    document.kind = Kind::Document;
-    document.cause = Cause::Root;
+    let document = Resource { body_len: len, ..Resource::get("/0", Kind::Document, Cause::Root) };
     let rest = (1..).zip(images).map(|(n, (host, len))| image(*host, n, *len));
-    let page = Page {
-        id: "test".into(),
-        title: String::new(),
-        url: "http://host0.example/0".into(),
-        source: Source { file: "test".into(), page: "test".into() },
-        hosts: (0..hosts).map(host).collect(),
-        resources: std::iter::once(document).chain(rest).collect(),
-        tail: Duration::ZERO,
-        recorded: Recorded::default(),
-        assumptions: Vec::new(),
-    };
-    page.validate().expect("a valid page");
-    page
+    let hosts = (0..hosts).map(|i| Host::new(format!("host{i}.example"))).collect();
+    Page::new("test", hosts, std::iter::once(document).chain(rest).collect()).expect("a valid page")
 }
 
 /// 100 ms of round trip on a link so fast that only round trips take time.
