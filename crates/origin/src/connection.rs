@@ -92,14 +92,14 @@ pub struct Connection<S: Site> {
 
 impl<S: Site> Connection<S> {
     /// A fresh connection that speaks `protocol`. `scheme` is that of its requests, `http` or `https`, which HTTP/1.1
-    /// does not tell.
+    /// does not tell. A SPDY session carries HTTP, whatever its configuration says of the mapping.
     pub fn new(protocol: &Protocol, scheme: Bytes) -> Self {
         let (engine, upgrade) = match protocol {
             Protocol::Http1 { upgrade } => {
                 let engine = http::Connection::with(scheme, http1::Limits::default());
                 (Engine::Http1(Box::new(engine)), upgrade.clone())
             }
-            Protocol::Spdy(config) => (Engine::Spdy(Box::new(Session::server(config.clone()))), None),
+            Protocol::Spdy(config) => (Engine::Spdy(Box::new(session(config.clone()))), None),
         };
         Self {
             engine,
@@ -531,7 +531,7 @@ impl<S: Site> Connection<S> {
         while let Some(chunk) = http.poll_transmit(u64::MAX) {
             self.before_upgrade.push(chunk);
         }
-        let mut session = Session::server(config);
+        let mut session = session(config);
         while let Some(event) = http.poll_event() {
             if let http::Event::Body(chunk) = event
                 && session.handle_input(now, chunk).is_err()
@@ -549,6 +549,10 @@ impl<S: Site> Connection<S> {
         self.protocol = protocol;
         true
     }
+}
+
+fn session(config: spdy::Config) -> Session {
+    Session::server(spdy::Config { mapping: spdy::Mapping::Http, ..config })
 }
 
 /// The request is complete: the site answers, and the server begins to think.

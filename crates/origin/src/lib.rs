@@ -72,6 +72,7 @@
 //! keeps of an upload is the site's to bound.
 
 mod connection;
+mod matching;
 mod protocol;
 mod record;
 mod recording;
@@ -79,9 +80,10 @@ mod server;
 mod site;
 
 pub use connection::Connection;
+pub use matching::{Matching, Tier};
 pub use protocol::{PeerMisbehaved, Protocol, Sniffed};
 pub use record::{Record, Stats};
-pub use recording::{Found, Recording, Tier};
+pub use recording::{Found, Recording};
 pub use server::{ConnectionId, Server, Think};
 pub use site::{Answer, Push, Site};
 

@@ -1,28 +1,27 @@
 //! A recorded page as a site: which recorded response answers a request.
 
 use std::cmp::Ordering;
+use std::net::IpAddr;
 use std::ops::Deref;
 
 use base::{BodyRange, RequestHead, ResponseHead};
-use page::{Page, Resource, ResourceId};
+use page::{Host, Page, Resource, ResourceId};
 
-use crate::{Answer, Site, Think};
-
-/// How a request was recognised among the recorded ones.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Tier {
-    /// Method, path and query are the recorded ones.
-    Exact,
-}
+use crate::matching::{Fit, Query, split};
+use crate::{Answer, Matching, Site, Think, Tier};
 
 /// A recorded page, or one host of it, as a [`Site`].
 ///
+/// A request is recognised by host, method, path and query, as far from the recorded ones as its [`Matching`] allows.
 /// Where a page asked for the same thing several times, its responses are given in their recorded order, and the last
-/// one from then on. The answer's body is a [`BodyRange`] whose source is the resource's number.
+/// one from then on. Anything else gets 404. An answer's body is a [`BodyRange`] whose source is the resource's number.
 pub struct Recording<P> {
     page: P,
+    /// The only host that is served, whatever authority is asked for.
+    host: Option<u32>,
     think: Think,
-    /// By path and method, then in recorded order.
+    matching: Matching,
+    /// By host, path and method, then in recorded order.
     entries: Vec<Entry>,
 }
 
@@ -36,22 +35,68 @@ struct Entry {
 /// A recorded response that was found for a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Found {
-    resource: ResourceId,
-    tier: Tier,
+    /// The recorded one.
+    pub resource: ResourceId,
+    /// How it was found.
+    pub tier: Tier,
+}
+
+/// What entries are ordered by. The path first: a query is looked for among those of its path.
+type Key<'a> = (u32, &'a [u8], &'a [u8]);
+
+fn key(resource: &Resource) -> Key<'_> {
+    (resource.host, &resource.path, &resource.method)
 }
 
 impl<P: Deref<Target = Page>> Recording<P> {
-    /// Host number `host` of `page`, whatever authority is asked for.
-    pub fn of_host(page: P, host: u32, think: Think) -> Self {
-        let resources = (0..).zip(&page.resources).filter(|(_, r)| r.host == host);
-        let mut entries: Vec<_> = resources.map(|(resource, _)| Entry { resource, given: 0 }).collect();
-        let key = |entry: &Entry| &page.resources[entry.resource as usize];
-        entries.sort_by(|a, b| compare(key(a), &key(b).method, &key(b).path)); // stable: recorded order stays
-        Self { page, think, entries }
+    /// All hosts of `page`, told apart by the request's authority.
+    ///
+    /// A port that was not recorded is ignored, and so is the scheme if the host was recorded with the other one only:
+    /// a recording may be served from any port, in the clear or over TLS. An IP address, `localhost` or nothing means the
+    /// page's own host. Other authorities than the recorded ones get 404.
+    pub fn new(page: P, think: Think, matching: Matching) -> Self {
+        Self::with(page, None, think, matching)
     }
 
-    fn find(&mut self, method: &[u8], path: &[u8]) -> Option<Found> {
-        let to = |e: &Entry| compare(&self.page.resources[e.resource as usize], method, path);
+    /// Host number `host` of `page`, whatever authority is asked for, and exactly what was recorded.
+    pub fn of_host(page: P, host: u32, think: Think) -> Self {
+        Self::with(page, Some(host), think, Matching::Exact)
+    }
+
+    fn with(page: P, host: Option<u32>, think: Think, matching: Matching) -> Self {
+        let served = |r: &Resource| host.is_none_or(|host| r.host == host);
+        let resources = (0..).zip(&page.resources).filter(|(_, r)| served(r));
+        let mut entries: Vec<_> = resources.map(|(resource, _)| Entry { resource, given: 0 }).collect();
+        let of = |entry: &Entry| key(&page.resources[entry.resource as usize]);
+        entries.sort_by(|a, b| of(a).cmp(&of(b))); // stable: recorded order stays
+        Self { page, host, think, matching, entries }
+    }
+
+    /// The page served.
+    pub fn page(&self) -> &Page {
+        &self.page
+    }
+
+    /// The recorded response that a request gets; if it was recorded several times, the next in turn.
+    pub fn find(&mut self, request: &RequestHead) -> Option<Found> {
+        let host = match self.host {
+            Some(host) => host,
+            None => host_of(&self.page, &request.scheme, &request.authority)?,
+        };
+        if let Some(resource) = self.next((host, &request.path, &request.method)) {
+            return Some(Found { resource, tier: Tier::Exact });
+        }
+        if self.matching == Matching::Exact {
+            return None;
+        }
+        let head = request.method == "HEAD";
+        self.find_close(host, &request.path, &request.method)
+            .or_else(|| head.then(|| self.find_close(host, &request.path, b"GET")).flatten())
+    }
+
+    /// The entry of this key whose turn it is.
+    fn next(&mut self, wanted: Key<'_>) -> Option<ResourceId> {
+        let to = |e: &Entry| key(&self.page.resources[e.resource as usize]).cmp(&wanted);
         let first = self.entries.partition_point(|e| to(e) == Ordering::Less);
         let count = self.entries[first..].iter().take_while(|e| to(e) == Ordering::Equal).count();
         if count == 0 {
@@ -59,24 +104,43 @@ impl<P: Deref<Target = Page>> Recording<P> {
         }
         let given = self.entries[first].given as usize;
         self.entries[first].given += 1;
-        let entry = &self.entries[first + given.min(count - 1)];
-        Some(Found { resource: entry.resource, tier: Tier::Exact })
-    }
-}
-
-fn compare(resource: &Resource, method: &[u8], path: &[u8]) -> Ordering {
-    (&*resource.path, &*resource.method).cmp(&(path, method))
-}
-
-impl<P: Deref<Target = Page>> Site for Recording<P> {
-    type Upload = Option<Found>;
-
-    fn begin(&mut self, request: &RequestHead) -> Option<Found> {
-        self.find(&request.method, &request.path)
+        Some(self.entries[first + given.min(count - 1)].resource)
     }
 
-    fn answer(&mut self, _: &RequestHead, found: Option<Found>) -> Answer {
-        let Some(Found { resource, tier }) = found else { return Answer::bare(404) };
+    /// The best fit among the recorded requests of the same path.
+    fn find_close(&mut self, host: u32, path: &[u8], method: &[u8]) -> Option<Found> {
+        let (bare, query) = split(path);
+        let asked = Query::new(query.unwrap_or_default());
+        let mut best: Option<(Fit, ResourceId)> = None;
+        let entries = &self.entries;
+        let resource = |e: &Entry| &self.page.resources[e.resource as usize];
+        // A path with a query stands apart from the same without one, but behind it.
+        let first = entries.partition_point(|e| (resource(e).host, &*resource(e).path) < (host, bare));
+        let candidates = entries[first..].iter().take_while(|e| {
+            let r = resource(e);
+            r.host == host && r.path.starts_with(bare)
+        });
+        for entry in candidates.filter(|e| resource(e).method == method) {
+            let (recorded, query) = split(&resource(entry).path);
+            if recorded != bare {
+                continue;
+            }
+            let fit = asked.fit(&Query::new(query.unwrap_or_default()));
+            let better = best.as_ref().is_none_or(|(so_far, id)| {
+                fit.is_better(so_far) || (!so_far.is_better(&fit) && entry.resource < *id)
+            });
+            if better {
+                best = Some((fit, entry.resource));
+            }
+        }
+        let (Fit { tier, .. }, resource) = best?;
+        let recorded = self.page.resources[resource as usize].path.clone();
+        let resource = self.next((host, &recorded, method))?;
+        Some(Found { resource, tier })
+    }
+
+    /// The answer that was recorded as this resource.
+    fn recorded(&self, resource: ResourceId) -> Answer {
         let recorded = &self.page.resources[resource as usize];
         // What was recorded may be the length of another representation, or absent: the engine writes the true one.
         let fields =
@@ -87,6 +151,49 @@ impl<P: Deref<Target = Page>> Site for Recording<P> {
             Think::Recorded => recorded.think,
             Think::Fixed(time) => time,
         };
-        Answer { think, matched: Some(tier), ..Answer::new(head, body.into()) }
+        Answer { think, ..Answer::new(head, body.into()) }
     }
 }
+
+impl<P: Deref<Target = Page>> Site for Recording<P> {
+    type Upload = Option<Found>;
+
+    fn begin(&mut self, request: &RequestHead) -> Option<Found> {
+        self.find(request)
+    }
+
+    fn answer(&mut self, _: &RequestHead, found: Option<Found>) -> Answer {
+        let Some(Found { resource, tier }) = found else { return Answer::bare(404) };
+        Answer { matched: Some(tier), ..self.recorded(resource) }
+    }
+}
+
+/// The recorded host that a request's authority means.
+fn host_of(page: &Page, scheme: &[u8], authority: &[u8]) -> Option<u32> {
+    let authority = std::str::from_utf8(authority).ok()?;
+    let (name, port) = match authority.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => (name, port.parse().ok()),
+        _ => (authority, None),
+    };
+    let tls = scheme == b"https";
+    let port = port.unwrap_or(if tls { 443 } else { 80 });
+    let rank = |h: &Host| (h.port == port && h.scheme_tls == tls, h.scheme_tls == tls, h.port == port);
+    let named = (0..).zip(&page.hosts).filter(|(_, h)| h.name.eq_ignore_ascii_case(name));
+    // Of equals the first: `max_by_key` would take the last.
+    let best = named.reduce(|a, b| if rank(b.1) > rank(a.1) { b } else { a });
+    best.map(|(id, _)| id)
+        .or_else(|| is_local(name).then(|| page.resources.first().map(|r| r.host)).flatten())
+}
+
+/// Whether a name is none that a page could mean by another site.
+fn is_local(name: &str) -> bool {
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    let lower = name.to_ascii_lowercase();
+    name.is_empty()
+        || address.parse::<IpAddr>().is_ok()
+        || lower == "localhost"
+        || lower.ends_with(".localhost")
+}
+
+#[cfg(test)]
+mod tests;

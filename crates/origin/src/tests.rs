@@ -1,7 +1,7 @@
 //! A server between scripted clients.
 
 use base::{BodyRange, Chunk, ChunkQueue, Duration, Fields, Instant, RequestHead};
-use page::{Cause, Host, Kind, Page, Recorded, Resource, Source};
+use page::{Cause, Host, Kind, Page, Resource};
 
 use super::*;
 
@@ -12,40 +12,14 @@ fn at(ms: u64) -> Instant {
 fn resource(method: &'static str, path: &'static str, body_len: u64, think_ms: u64) -> Resource {
     let mut response = Fields::new();
     response.push("Content-Length", "9999"); // of the decoded body: not what is served
-    Resource {
-        host: 0,
-        method: method.into(),
-        path: path.into(),
-        kind: Kind::Other,
-        request: Fields::new(),
-        response,
-        status: 200,
-        request_body_len: 0,
-        body_len,
-        think: Duration::from_millis(think_ms),
-        cause: Cause::Load { delay: Duration::ZERO },
-        exec: Duration::ZERO,
-        after_load: false,
-        scripted: false,
-        priority: None,
-    }
+    let (method, think) = (method.into(), Duration::from_millis(think_ms));
+    let cause = Cause::Load { delay: Duration::ZERO };
+    Resource { method, response, body_len, think, ..Resource::get(path, Kind::Other, cause) }
 }
 
 fn page(mut resources: Vec<Resource>) -> Page {
     resources[0].cause = Cause::Root;
-    let host =
-        Host { name: "a.example".into(), scheme_tls: false, port: 80, rtt: None, dns: None, address: None };
-    Page {
-        id: "test".into(),
-        title: String::new(),
-        url: "http://a.example/".into(),
-        source: Source { file: "test".into(), page: "test".into() },
-        hosts: vec![host],
-        resources,
-        tail: Duration::ZERO,
-        recorded: Recorded::default(),
-        assumptions: Vec::new(),
-    }
+    Page::new("test", vec![Host::new("a.example")], resources).expect("a valid page")
 }
 
 fn ask(server: &mut Server<'_>, now: Instant, id: ConnectionId, text: &str) {
