@@ -11,7 +11,7 @@ use mio::net::TcpStream;
 use super::engine::Engine;
 use super::{Config, Direction, Protocol};
 use crate::tls::{Connector, Negotiated};
-use crate::{Reactor, Stream, Wire, prepare};
+use crate::{Reactor, Stream, Wire, Written, prepare};
 
 /// How far it has come.
 enum State {
@@ -43,6 +43,8 @@ pub(super) enum Step {
     Connected,
     Secured(Negotiated, bool),
     Speaking(Protocol),
+    /// It has written its share and can go on.
+    Again,
     /// It is over, for this reason.
     Closed(String),
 }
@@ -274,9 +276,13 @@ impl Connection {
                 watch(Direction::Up, &out[before..]);
             }
         });
-        let over = over.or(written.err().map(|e| e.to_string()));
         self.state = State::Open(wire, engine);
-        over.map_or(Step::Wait, Step::Closed)
+        match (over, written) {
+            (Some(why), _) => Step::Closed(why),
+            (None, Err(e)) => Step::Closed(e.to_string()),
+            (None, Ok(Written::Share)) => Step::Again,
+            (None, Ok(Written::All | Written::Blocked)) => Step::Wait,
+        }
     }
 }
 

@@ -233,7 +233,7 @@ impl<O: Observer> Fetcher<'_, O> {
             let now = self.reactor.now();
             let tell = |event: &Event<'_>, s: &mut Self| s.observer.event(now, event, &s.exchanges);
             match step {
-                Step::Wait => return,
+                Step::Wait | Step::Again => return,
                 Step::Connecting(address) => {
                     return tell(&Event::Connecting { connection: number, address }, self);
                 }
