@@ -29,6 +29,8 @@ pub enum Verb {
     Networks,
     /// Show what is read from recordings, and what has to be assumed.
     Pages(PagesArgs),
+    /// Re-run a published experiment and print its figures beside ours.
+    Study(StudyArgs),
     /// Print the manual page.
     Man,
     /// Print completions for a shell.
@@ -36,6 +38,24 @@ pub enum Verb {
         /// The shell.
         shell: clap_complete::Shell,
     },
+}
+
+/// `velodrome study`.
+#[derive(Args, Debug)]
+#[command(arg_required_else_help = true)]
+pub struct StudyArgs {
+    /// List the studies there are.
+    #[arg(long)]
+    pub list: bool,
+    #[command(subcommand)]
+    pub study: Option<Study>,
+}
+
+/// The studies.
+#[derive(Subcommand, Debug)]
+pub enum Study {
+    /// How fast, precise and reliable timers are: ours beside the operating system's sleep and an async runtime's.
+    Timers(crate::timers::TimersArgs),
 }
 
 /// `velodrome pages`.

@@ -2,6 +2,7 @@
 //!
 //! * [`args`]: verbs and flags.
 //! * [`race`]: `velodrome race`.
+//! * [`timers`]: `velodrome study timers`.
 //! * [`mod@print`]: what people read on a terminal.
 //!
 //! Results go to standard output; progress, and everything that went wrong, to standard error, one line each.
@@ -9,12 +10,13 @@
 mod args;
 mod print;
 mod race;
+mod timers;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use args::{Cli, PagesArgs, Verb};
+use args::{Cli, PagesArgs, Study, StudyArgs, Verb};
 
 /// How the program ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         Verb::Race(args) => race::race(&args),
         Verb::Networks => Ok(networks()),
         Verb::Pages(args) => Ok(pages(&args)),
+        Verb::Study(args) => study(&args),
         Verb::Man => Ok(man()),
         Verb::Completions { shell } => Ok(completions(shell)),
     };
@@ -70,6 +73,21 @@ fn pages(args: &PagesArgs) -> Exit {
         print::out(&print::pages(&collected.rows().collect::<Vec<_>>()));
     }
     if collected.problems.is_empty() { Exit::Well } else { Exit::Partly }
+}
+
+fn study(args: &StudyArgs) -> Result<Exit, lab::Error> {
+    match &args.study {
+        Some(Study::Timers(timers)) if !args.list => timers::study(timers),
+        _ => {
+            let command = Cli::command();
+            let studies = command.find_subcommand("study").map(clap::Command::get_subcommands);
+            for study in studies.into_iter().flatten() {
+                let about = study.get_about().map(ToString::to_string).unwrap_or_default();
+                print::out(&format!("{:<12} {about}\n", study.get_name()));
+            }
+            Ok(Exit::Well)
+        }
+    }
 }
 
 /// The program's page, and behind it those of the verbs that have flags.

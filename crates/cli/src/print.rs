@@ -34,7 +34,7 @@ pub fn complain(what: &dyn Display) {
 }
 
 /// A table without lines: left-aligned text first, then right-aligned figures.
-fn table(text_columns: usize, header: &[&str]) -> Table {
+pub fn table(text_columns: usize, header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.iter().copied());
@@ -47,7 +47,8 @@ fn table(text_columns: usize, header: &[&str]) -> Table {
     table
 }
 
-fn lines(table: &Table) -> String {
+/// The table as text, without trailing blanks.
+pub fn lines(table: &Table) -> String {
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
