@@ -2,8 +2,8 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let Ok(pages) = page::har::parse(data, "fuzz") else { return };
-    for page in pages {
+    let Ok(pages) = page::har::parse_with_bodies(data, "fuzz") else { return };
+    for (page, _) in pages {
         page.validate().expect("a page that was read is valid");
     }
 });

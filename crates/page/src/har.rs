@@ -81,6 +81,7 @@
 //! are lower bounds; timers and event handlers are delays that do not shrink on a faster machine. Bandwidth that
 //! responses shared in the recording counts as think time where it delays first bytes.
 
+mod body;
 mod cause;
 mod clock;
 mod compute;
@@ -101,6 +102,7 @@ mod assemble;
 #[cfg(test)]
 mod tests;
 
+pub use body::{Bodies, Body};
 pub use write::{Measured, Timing, write};
 
 use std::io::Read;
@@ -116,16 +118,42 @@ const ENTRIES_MAX: usize = 10_000;
 
 /// Reads the pages of a `.har` or `.har.gz` file.
 pub fn read(path: &Path) -> Result<Vec<Page>, Error> {
+    let (bytes, name) = load(path)?;
+    parse(&bytes, &name)
+}
+
+/// Reads the pages of a `.har` or `.har.gz` file, each with the bodies that were recorded.
+pub fn read_with_bodies(path: &Path) -> Result<Vec<(Page, Bodies)>, Error> {
+    let (bytes, name) = load(path)?;
+    parse_with_bodies(&bytes, &name)
+}
+
+/// The file's bytes, and its name in pages and errors.
+fn load(path: &Path) -> Result<(Vec<u8>, String), Error> {
     let name = path.display().to_string();
     let io = |e: std::io::Error| Error::of_file(&name, Fault::Io(e.to_string()));
     let file = std::fs::File::open(path).map_err(io)?;
     let mut bytes = Vec::new();
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(io)?;
-    parse(&bytes, &name)
+    Ok((bytes, name))
 }
 
 /// Reads the pages of a HAR; `name` stands for the file in pages and errors.
 pub fn parse(bytes: &[u8], name: &str) -> Result<Vec<Page>, Error> {
+    let pages = assemble::pages(log(bytes, name)?, name, false)?;
+    Ok(pages.into_iter().map(|(page, _)| page).collect())
+}
+
+/// Reads the pages of a HAR, each with the bodies that were recorded, coded as they are to be sent (see [`Body`]); `name`
+/// stands for the file in pages and errors.
+///
+/// The pages are those that [`parse`] gives, but for assumptions about bodies. What [`write()`] wrote has no bodies.
+pub fn parse_with_bodies(bytes: &[u8], name: &str) -> Result<Vec<(Page, Bodies)>, Error> {
+    assemble::pages(log(bytes, name)?, name, true)
+}
+
+/// The log of a HAR, inflated if it has to be.
+fn log(bytes: &[u8], name: &str) -> Result<record::Log, Error> {
     let too_large = || Error::of_file(name, Fault::FileTooLarge(FILE_BYTES_MAX));
     let inflated;
     let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
@@ -144,8 +172,7 @@ pub fn parse(bytes: &[u8], name: &str) -> Result<Vec<Page>, Error> {
     }
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     let file: record::File = serde_json::from_slice(bytes).map_err(|e| explain(bytes, &e, name))?;
-    let log = file.log.ok_or_else(|| Error::of_field(name, "log", Fault::NotHar))?;
-    assemble::pages(log, name)
+    file.log.ok_or_else(|| Error::of_field(name, "log", Fault::NotHar))
 }
 
 /// What serde says, and the field at which it says it: `log.entries[12].request` becomes entry 12, `request`.

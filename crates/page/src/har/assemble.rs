@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use base::Duration;
 
 use crate::error::{Error, Fault};
+use crate::har::body::Bodies;
 use crate::har::cause::{self, Causes, Edge, Moments};
 use crate::har::compute::{self, Computation};
-use crate::har::entry::{self, Load, Skip};
+use crate::har::entry::{self, Load, Reading, Skip};
 use crate::har::notes::Notes;
 use crate::har::offset::{self, Place};
 use crate::har::record::{Entry, Log, Number, PageRecord, Program};
@@ -32,8 +33,8 @@ struct Draft {
     notes: Notes,
 }
 
-/// Turns a log into pages.
-pub(crate) fn pages(log: Log, file: &str) -> Result<Vec<Page>, Error> {
+/// Turns a log into pages, with their bodies if these are wanted.
+pub(crate) fn pages(log: Log, file: &str, bodies: bool) -> Result<Vec<(Page, Bodies)>, Error> {
     let entries = log.entries.unwrap_or_default();
     if entries.is_empty() {
         return Err(Error::of_field(file, "log.entries", Fault::NoEntries));
@@ -41,14 +42,16 @@ pub(crate) fn pages(log: Log, file: &str) -> Result<Vec<Page>, Error> {
     let recorder = program(log.creator.as_ref());
     let browser = program(log.browser.as_ref());
     let lower = recorder.to_ascii_lowercase();
-    let flavour =
-        Flavour { webpagetest: lower.contains("webpagetest"), webinspector: lower.contains("webinspector") };
+    let flavour = Flavour {
+        reading: Reading { webpagetest: lower.contains("webpagetest"), bodies },
+        webinspector: lower.contains("webinspector"),
+    };
     let mut drafts = Vec::new();
     let mut empty = Vec::new();
     let mut own = Vec::new();
     for group in groups(log.pages.unwrap_or_default(), entries, file)? {
         if group.record.velodrome.is_some() {
-            own.push(write::read_back(group.record, group.entries, file)?);
+            own.push((write::read_back(group.record, group.entries, file)?, Bodies::new()));
             continue;
         }
         let (id, count) = (group.record.id.0.clone(), group.entries.len());
@@ -73,10 +76,10 @@ pub(crate) fn pages(log: Log, file: &str) -> Result<Vec<Page>, Error> {
     let mut out = own;
     for draft in drafts {
         let id = page_id(file, &draft.record.id, several, &mut names);
-        let mut page = page(draft, &whole, file, id)?;
+        let (mut page, bodies) = page(draft, &whole, file, id)?;
         page.recorded.recorder.clone_from(&recorder);
         page.recorded.browser.clone_from(&browser);
-        out.push(page);
+        out.push((page, bodies));
     }
     Ok(out)
 }
@@ -121,7 +124,7 @@ fn groups(pages: Vec<PageRecord>, entries: Vec<Entry>, file: &str) -> Result<Vec
 /// Whose habits a file has.
 #[derive(Clone, Copy)]
 struct Flavour {
-    webpagetest: bool,
+    reading: Reading,
     webinspector: bool,
 }
 
@@ -172,7 +175,7 @@ fn draft(group: Group, flavour: Flavour, file: &str) -> Result<Option<Draft>, Er
         if entry.started_date_time.trim().is_empty() {
             notes.add("no-start", "no startedDateTime; taken as started with the entry before");
         }
-        match entry::check(index, entry, last_start, flavour.webpagetest, &mut notes) {
+        match entry::check(index, entry, last_start, flavour.reading, &mut notes) {
             Ok(load) => {
                 last_start = load.times.start;
                 loads.push(load);
@@ -246,7 +249,7 @@ fn drop_before_navigation(loads: &mut Vec<Load>, notes: &mut Notes) {
 /// The longest think time that is kept.
 const THINK_MS_MAX: f64 = 60_000.0;
 
-fn page(draft: Draft, whole: &WholeFile, file: &str, id: String) -> Result<Page, Error> {
+fn page(draft: Draft, whole: &WholeFile, file: &str, id: String) -> Result<(Page, Bodies), Error> {
     let Draft { record, zero, mut loads, mut notes } = draft;
     let start = loads[0].times.start;
     let (recorded, moments) = moments(&record, zero, start, file)?;
@@ -260,11 +263,15 @@ fn page(draft: Draft, whole: &WholeFile, file: &str, id: String) -> Result<Page,
         );
     }
     let mut hosts = Vec::new();
+    let mut bodies = Bodies::new();
     let mut resources: Vec<Resource> = Vec::with_capacity(loads.len());
     for i in 0..loads.len() {
         let host = host(&loads[i], whole, &mut hosts);
         let cause = resource_cause(i, &loads, &causes, &places, &computation, &resources, &mut notes);
         resources.push(resource(&mut loads[i], whole, host, cause, &mut notes));
+        if let Some(body) = loads[i].body.take() {
+            bodies.insert(i as ResourceId, body.encode(&resources[i].response, &mut notes));
+        }
         resources[i].exec = Duration::from_millis_f64(computation.exec[i]);
         resources[i].after_load = computation.after_load[i];
         resources[i].scripted = matches!(causes.edges[i], Edge::Parser { scripted: true, .. });
@@ -282,7 +289,7 @@ fn page(draft: Draft, whole: &WholeFile, file: &str, id: String) -> Result<Page,
     };
     page.url = page.resource_url(0);
     page.validate().map_err(|invalid| Error::of_file(file, Fault::Invalid(invalid)))?;
-    Ok(page)
+    Ok((page, bodies))
 }
 
 /// The page's own times: as spans since navigation, and as moments. They count from `zero`, which lies before the

@@ -3,6 +3,7 @@
 use base::Fields;
 
 use crate::error::Fault;
+use crate::har::body::{self, Decoded};
 use crate::har::initiator::{Initiator, Place};
 use crate::har::notes::Notes;
 use crate::har::record::{self, Header, Number};
@@ -46,6 +47,8 @@ pub(crate) struct Load {
     pub blocking: Option<bool>,
     /// The body of a document, if it was recorded whole.
     pub text: Option<String>,
+    /// The body, if it was recorded and is wanted.
+    pub body: Option<Decoded>,
 }
 
 /// Why an entry is no [`Load`].
@@ -64,12 +67,21 @@ impl From<Bad> for Skip {
     }
 }
 
+/// How a file's entries are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading {
+    /// WebPageTest wrote them.
+    pub webpagetest: bool,
+    /// Bodies are wanted.
+    pub bodies: bool,
+}
+
 /// Checks one entry. `start` stands in for a missing `startedDateTime`.
 pub(crate) fn check(
     index: usize,
     mut entry: record::Entry,
     start: f64,
-    webpagetest: bool,
+    reading: Reading,
     notes: &mut Notes,
 ) -> Result<Load, Skip> {
     let request = entry.request.take().unwrap_or_default();
@@ -80,7 +92,7 @@ pub(crate) fn check(
         Err(NoUrl::Scheme) => return Err(Skip::Scheme),
         Err(NoUrl::Malformed(why)) => return Err(("request.url", Fault::NotAUrl(why.into())).into()),
     };
-    let times = times::read(&entry, url.tls, start, webpagetest)?;
+    let times = times::read(&entry, url.tls, start, reading.webpagetest)?;
     if entry.time == Number::Absent && entry.timings.is_none() {
         notes.add("no-timings", "no time and no timings; taken as instantaneous");
     }
@@ -121,6 +133,7 @@ pub(crate) fn check(
         Place { line: entry.initiator_line.get(), column: entry.initiator_column.get() },
         &entry.initiator_type,
     );
+    let body = if reading.bodies { body::decode(index, &content, notes) } else { None };
     let text = (kind == Kind::Document && content.encoding.is_empty())
         .then_some(content.text.0)
         .filter(|t| !t.is_empty() && Some(t.len() as u64) == sizes.content);
@@ -144,6 +157,7 @@ pub(crate) fn check(
         priority: priority(&entry.initial_priority).or_else(|| priority(&entry.priority)),
         blocking: blocking(&entry.render_blocking),
         text,
+        body,
         method,
         status,
         url,

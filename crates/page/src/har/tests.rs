@@ -640,6 +640,11 @@ mod whole {
                 json!({"type": "parser", "url": "http://a.example/", "lineNumber": 3}),
             ),
             header(script("a.js", 105, 95), "request", "Referer", "http://a.example/"),
+            with(
+                header(script("b.js", 105, 95), "response", "Content-Encoding", "gzip"),
+                "response.content",
+                json!({"mimeType": "text/javascript", "text": "ZigpOyBmKCk7", "encoding": "base64"}),
+            ),
             with(image("x.png", 300, 5), "response.status", json!(302)),
             entry("http://b.example/f.woff2", 400, 5, ""),
         ];
@@ -685,8 +690,11 @@ mod whole {
                     break;
                 }
             }
-            match parse(&bytes, "t.har") {
-                Ok(pages) => pages.iter().for_each(|p| p.validate().unwrap()),
+            match parse_with_bodies(&bytes, "t.har") {
+                Ok(pages) => pages.iter().for_each(|(page, bodies)| {
+                    page.validate().unwrap();
+                    assert!(bodies.keys().all(|id| (*id as usize) < page.resources.len()));
+                }),
                 Err(e) => assert!(!e.to_string().contains('\n'), "round {round}: {e}"),
             }
         }
@@ -710,7 +718,7 @@ mod whole {
         }
         let mut count = 0;
         for file in &files {
-            for page in read(file).unwrap_or_else(|e| panic!("{e}")) {
+            for (page, bodies) in read_with_bodies(file).unwrap_or_else(|e| panic!("{e}")) {
                 page.validate().unwrap_or_else(|e| panic!("{}: {e}", page.id));
                 count += 1;
                 let (requests, hosts) = (page.resources.len(), page.hosts.len());
@@ -721,9 +729,10 @@ mod whole {
                 let on_load = page.recorded.on_load.map_or(f64::MAX, |d| d.as_millis_f64());
                 assert!(exec <= on_load, "{}: {exec} ms of computation, onload at {on_load} ms", page.id);
                 eprintln!(
-                    "{:<50} {requests:>4} requests {hosts:>3} hosts {:>8} bytes",
+                    "{:<50} {requests:>4} requests {hosts:>3} hosts {:>8} bytes {:>4} bodies",
                     page.id,
-                    page.body_bytes()
+                    page.body_bytes(),
+                    bodies.len()
                 );
             }
         }
