@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::{Bitrate, Duration, Instant, Rng};
 
 use crate::queue::{Queue, Queued};
-use crate::{Node, Packet, PathStats, QueueConfig, Rate, Trace};
+use crate::{DropCause, Dropped, Mark, Node, Packet, PathStats, QueueConfig, Rate, Trace};
 
 /// A node that queues packets and sends them one after the other.
 ///
@@ -22,7 +22,28 @@ pub struct Bottleneck<P> {
     line: Line<P>,
     /// Packets with the moment at which they leave.
     sent: VecDeque<(Instant, P)>,
+    pub(crate) kept: Kept<P>,
     pub(crate) stats: PathStats,
+}
+
+/// What was dropped, for who asks for it; `None` if nobody does.
+pub(crate) type Kept<P> = Option<VecDeque<Dropped<P>>>;
+
+/// Counts a packet that is dropped, and keeps it if that was asked for.
+pub(crate) fn drop_packet<P>(
+    stats: &mut PathStats,
+    kept: &mut Kept<P>,
+    at: Instant,
+    packet: P,
+    why: DropCause,
+) {
+    match why {
+        DropCause::Loss => stats.dropped_loss += 1,
+        DropCause::Full | DropCause::Discipline => stats.dropped_queue += 1,
+    }
+    if let Some(kept) = kept {
+        kept.push_back(Dropped { at, packet, why });
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -65,6 +86,7 @@ impl<P: Packet> Bottleneck<P> {
             config: *queue,
             line,
             sent: VecDeque::new(),
+            kept: None,
             stats: PathStats::default(),
         }
     }
@@ -93,19 +115,22 @@ impl<P: Packet> Bottleneck<P> {
 
     /// Does all that the line and the queue do up to `now`.
     pub(crate) fn advance(&mut self, now: Instant) {
-        let Self { queue, line, sent, stats, .. } = self;
+        let Self { queue, line, sent, kept, stats, .. } = self;
         match line {
             Line::Constant { rate, free_at } => {
                 while *free_at <= now {
-                    let Some(next) = queue.pop(*free_at, &mut stats.dropped_queue) else { break };
-                    stats.note_wait(free_at.since(next.at));
+                    let at = *free_at;
+                    let mut drop = |packet| drop_packet(stats, kept, at, packet, DropCause::Discipline);
+                    let Some(mut next) = queue.pop(at, &mut drop) else { break };
+                    stats.note_wait(at.since(next.at));
+                    next.packet.mark(Mark::Line, at);
                     let takes = rate.map_or(Duration::ZERO, |r| r.time_to_send(u64::from(next.len)));
                     stats.busy += takes;
                     *free_at += takes;
                     sent.push_back((*free_at, next.packet));
                 }
             }
-            Line::Trace(line) => line.advance(now, queue, sent, stats),
+            Line::Trace(line) => line.advance(now, queue, sent, (stats, kept)),
         }
     }
 }
@@ -122,7 +147,7 @@ impl<P: Packet> TraceLine<P> {
         now: Instant,
         queue: &mut Queue<P>,
         sent: &mut VecDeque<(Instant, P)>,
-        stats: &mut PathStats,
+        (stats, kept): (&mut PathStats, &mut Kept<P>),
     ) {
         while self.partial.is_some() || queue.len() > 0 {
             let at = self.trace.at(self.next);
@@ -130,7 +155,7 @@ impl<P: Packet> TraceLine<P> {
                 return;
             }
             self.next += 1;
-            self.deliver(at, queue, sent, stats);
+            self.deliver(at, queue, sent, (&mut *stats, &mut *kept));
             stats.busy += at.since(self.busy_from);
             self.busy_from = at;
         }
@@ -142,15 +167,17 @@ impl<P: Packet> TraceLine<P> {
         at: Instant,
         queue: &mut Queue<P>,
         sent: &mut VecDeque<(Instant, P)>,
-        stats: &mut PathStats,
+        (stats, kept): (&mut PathStats, &mut Kept<P>),
     ) {
         let mut credit = Trace::OPPORTUNITY_BYTES;
         while credit > 0 {
             let (packet, left) = match self.partial.take() {
                 Some(partial) => partial,
                 None => {
-                    let Some(next) = queue.pop(at, &mut stats.dropped_queue) else { return };
+                    let mut drop = |packet| drop_packet(stats, kept, at, packet, DropCause::Discipline);
+                    let Some(mut next) = queue.pop(at, &mut drop) else { return };
                     stats.note_wait(at.since(next.at));
+                    next.packet.mark(Mark::Line, at);
                     let len = next.len;
                     (next, len)
                 }
@@ -182,7 +209,9 @@ impl<P: Packet> Node<P> for Bottleneck<P> {
         // An idle line takes the packet at once, whatever the queue could hold.
         let limit = if straight { &QueueConfig::UNLIMITED } else { &self.config };
         let len = packet.wire_len();
-        self.stats.dropped_queue += self.queue.push(Queued { at: now, len, packet }, limit);
+        let Self { stats, kept, .. } = self;
+        let mut full = |packet| drop_packet(stats, kept, now, packet, DropCause::Full);
+        self.queue.push(Queued { at: now, len, packet }, limit, &mut full);
         self.advance(now);
         self.stats.queue_bytes_max = self.stats.queue_bytes_max.max(self.queue.bytes());
     }

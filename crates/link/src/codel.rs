@@ -40,8 +40,13 @@ impl CoDel {
         self.max_packet = self.max_packet.max(len);
     }
 
-    /// The packet to send at `now` (section 5.5, `dequeue`).
-    pub fn pop<P>(&mut self, fifo: &mut Fifo<P>, now: Instant, dropped: &mut u64) -> Option<Queued<P>> {
+    /// The packet to send at `now` (section 5.5, `dequeue`); what is dropped goes to `drop`.
+    pub fn pop<P>(
+        &mut self,
+        fifo: &mut Fifo<P>,
+        now: Instant,
+        drop: &mut impl FnMut(P),
+    ) -> Option<Queued<P>> {
         let (mut packet, mut ok_to_drop) = self.take(fifo, now);
         if self.dropping {
             if !ok_to_drop {
@@ -49,7 +54,7 @@ impl CoDel {
             }
             // A large backlog may ask for several drops at once, hence a loop.
             while self.dropping && now >= self.drop_next {
-                *dropped += 1;
+                packet.into_iter().for_each(|victim| drop(victim.packet));
                 self.count += 1;
                 (packet, ok_to_drop) = self.take(fifo, now);
                 if ok_to_drop {
@@ -59,7 +64,7 @@ impl CoDel {
                 }
             }
         } else if ok_to_drop {
-            *dropped += 1;
+            packet.into_iter().for_each(|victim| drop(victim.packet));
             (packet, _) = self.take(fifo, now);
             self.dropping = true;
             // Soon after the last drop state, go on at about the rate that controlled the queue then.
@@ -116,7 +121,7 @@ mod tests {
                 codel.see(1_500);
             }
             let mut dropped = 0;
-            codel.pop(&mut fifo, ms(t), &mut dropped).unwrap();
+            codel.pop(&mut fifo, ms(t), &mut |()| dropped += 1).unwrap();
             out.extend((0..dropped).map(|_| t));
         }
         out
@@ -162,7 +167,7 @@ mod tests {
             for _ in 0..2 {
                 fifo.push(Queued { at: Instant::ZERO, len: 1_500, packet: () });
             }
-            codel.pop(&mut fifo, ms(t), &mut dropped);
+            codel.pop(&mut fifo, ms(t), &mut |()| dropped += 1);
         }
         assert_eq!(dropped, 0);
     }

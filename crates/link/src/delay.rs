@@ -43,15 +43,23 @@ impl<P> Delay<P> {
     }
 }
 
-impl<P> Node<P> for Delay<P> {
-    /// `now` may lie ahead of the time of other calls, as long as packets enter in order.
-    fn push(&mut self, now: Instant, packet: P) {
+impl<P> Delay<P> {
+    /// As [`push`](Node::push); the packet is shown the moment at which it will leave.
+    pub(crate) fn push_with(&mut self, now: Instant, mut packet: P, show: impl FnOnce(&mut P, Instant)) {
         let mut leaves = now + self.delay;
         if !self.jitter.is_zero() {
             leaves += self.jitter.mul_f64(self.rng.unit());
         }
         self.last = self.last.max(leaves);
+        show(&mut packet, self.last);
         self.line.push_back((self.last, packet));
+    }
+}
+
+impl<P> Node<P> for Delay<P> {
+    /// `now` may lie ahead of the time of other calls, as long as packets enter in order.
+    fn push(&mut self, now: Instant, packet: P) {
+        self.push_with(now, packet, |_, _| ());
     }
 
     fn pop(&mut self, now: Instant) -> Option<P> {

@@ -59,9 +59,9 @@ impl<P: Packet> FqCoDel<P> {
         self.packets
     }
 
-    /// Appends a packet to its flow's queue and returns how many packets had to be dropped to make room, from the
-    /// head of the queue with the most bytes (section 4.1).
-    pub fn push(&mut self, packet: Queued<P>, limit: &QueueConfig) -> u64 {
+    /// Appends a packet to its flow's queue; what has to be dropped to make room, from the head of the queue with the
+    /// most bytes (section 4.1), goes to `full`.
+    pub fn push(&mut self, packet: Queued<P>, limit: &QueueConfig, full: &mut impl FnMut(P)) {
         let index = self.flow_of(packet.packet.flow());
         let flow = &mut self.flows[index as usize];
         self.bytes += u64::from(packet.len);
@@ -73,20 +73,18 @@ impl<P: Packet> FqCoDel<P> {
             flow.deficit = QUANTUM;
             self.new.push_back(index);
         }
-        let mut dropped = 0;
         while self.bytes > limit.limit_bytes || limit.limit_packets.is_some_and(|n| self.packets > n as usize)
         {
             let fattest = self.flows.iter_mut().max_by_key(|f| f.fifo.bytes).expect("there are flows");
             let Some(victim) = fattest.fifo.pop() else { break };
             self.bytes -= u64::from(victim.len);
             self.packets -= 1;
-            dropped += 1;
+            full(victim.packet);
         }
-        dropped
     }
 
-    /// The packet to send at `now` (section 4.2).
-    pub fn pop(&mut self, now: Instant, dropped: &mut u64) -> Option<Queued<P>> {
+    /// The packet to send at `now` (section 4.2); what the flow's CoDel drops goes to `drop`.
+    pub fn pop(&mut self, now: Instant, drop: &mut impl FnMut(P)) -> Option<Queued<P>> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -99,7 +97,7 @@ impl<P: Packet> FqCoDel<P> {
                 continue;
             }
             let (bytes, packets) = (flow.fifo.bytes, flow.fifo.len());
-            let packet = flow.codel.pop(&mut flow.fifo, now, dropped);
+            let packet = flow.codel.pop(&mut flow.fifo, now, drop);
             self.bytes -= bytes - flow.fifo.bytes;
             self.packets -= packets - flow.fifo.len();
             if let Some(packet) = packet {
@@ -149,8 +147,12 @@ mod tests {
         FqCoDel::new(Rng::new(1))
     }
 
+    fn push(fq: &mut FqCoDel<Datagram>, packet: Queued<Datagram>) {
+        fq.push(packet, &QueueConfig::UNLIMITED, &mut |_| panic!("there is room"));
+    }
+
     fn pop(fq: &mut FqCoDel<Datagram>) -> Option<(u64, u32)> {
-        fq.pop(Instant::ZERO, &mut 0).map(|p| (p.packet.0, p.len))
+        fq.pop(Instant::ZERO, &mut |_| ()).map(|p| (p.packet.0, p.len))
     }
 
     /// RFC 8290 section 4.2: each flow may send a quantum of bytes in its turn, so small packets are not at a
@@ -159,8 +161,8 @@ mod tests {
     fn flows_with_a_backlog_share_bytes_and_not_packets() {
         let mut fq = queue();
         for _ in 0..300 {
-            fq.push(packet(1, 1_500), &QueueConfig::UNLIMITED);
-            fq.push(packet(2, 300), &QueueConfig::UNLIMITED);
+            push(&mut fq, packet(1, 1_500));
+            push(&mut fq, packet(2, 300));
         }
         let mut bytes = [0; 2];
         for _ in 0..200 {
@@ -174,13 +176,13 @@ mod tests {
     fn a_flow_that_begins_goes_before_flows_with_a_backlog() {
         let mut fq = queue();
         for _ in 0..10 {
-            fq.push(packet(1, 1_500), &QueueConfig::UNLIMITED);
-            fq.push(packet(2, 1_500), &QueueConfig::UNLIMITED);
+            push(&mut fq, packet(1, 1_500));
+            push(&mut fq, packet(2, 1_500));
         }
         for _ in 0..4 {
             pop(&mut fq);
         }
-        fq.push(packet(3, 100), &QueueConfig::UNLIMITED);
+        push(&mut fq, packet(3, 100));
         assert_eq!(pop(&mut fq), Some((3, 100)));
     }
 
@@ -190,14 +192,14 @@ mod tests {
     fn a_flow_that_keeps_beginning_waits_for_its_turn() {
         let mut fq = queue();
         for _ in 0..20 {
-            fq.push(packet(1, 300), &QueueConfig::UNLIMITED);
+            push(&mut fq, packet(1, 300));
         }
         // Six packets are its first turn; of the next one 928 bytes are left, good for four more.
         let before: Vec<_> = (0..7).map(|_| pop(&mut fq).unwrap().0).collect();
         assert_eq!(before, [1; 7]);
         let mut after = Vec::new();
         for _ in 0..3 {
-            fq.push(packet(2, 100), &QueueConfig::UNLIMITED);
+            push(&mut fq, packet(2, 100));
             after.extend([pop(&mut fq).unwrap().0, pop(&mut fq).unwrap().0]);
         }
         assert_eq!(after, [2, 1, 1, 1, 1, 2], "once as a new flow, and then in its turn");
@@ -209,10 +211,12 @@ mod tests {
         let mut fq = queue();
         let limit = QueueConfig::drop_tail(10_000);
         for len in 1_000..1_006 {
-            fq.push(packet(1, len), &limit);
+            fq.push(packet(1, len), &limit, &mut |_| panic!("there is room"));
         }
-        fq.push(packet(2, 3_900), &limit);
-        assert_eq!(fq.push(packet(2, 100), &limit), 1, "10,015 bytes are too many");
+        fq.push(packet(2, 3_900), &limit, &mut |_| panic!("there is room"));
+        let mut dropped = Vec::new();
+        fq.push(packet(2, 100), &limit, &mut |victim| dropped.push(victim.0));
+        assert_eq!(dropped, [1], "10,015 bytes are too many");
         assert_eq!((fq.bytes(), fq.len()), (9_015, 7));
         let mut left: Vec<_> = std::iter::from_fn(|| pop(&mut fq)).collect();
         left.sort_unstable();

@@ -19,6 +19,8 @@
 //! which the line became free, not at the moment of the call (Mahimahi's CoDel asks the clock while it catches up,
 //! and so measures its own lateness).
 //!
+//! Who wants to know what became of each packet, and when, has the path tell: [`Packet::mark`] and [`Path::keep_dropped`].
+//!
 //! ```
 //! use base::{Bitrate, Duration, Instant, Rng};
 //! use link::{Packet, Path, PathConfig, QueueConfig, Rate};
@@ -70,6 +72,42 @@ pub trait Packet {
     fn flow(&self) -> u64 {
         0
     }
+
+    /// Told by a [`Path`] when something in the packet's life is settled, with its moment, which may lie ahead of the call's.
+    fn mark(&mut self, _mark: Mark, _at: Instant) {}
+}
+
+/// A moment in the life of a packet on a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mark {
+    /// It leaves the queue for the line.
+    Line,
+    /// Its last bit has left the line.
+    Sent,
+    /// It leaves the path.
+    Arrives,
+}
+
+/// A packet that will not arrive.
+#[derive(Clone, Debug)]
+pub struct Dropped<P> {
+    /// When.
+    pub at: Instant,
+    /// The packet.
+    pub packet: P,
+    /// What took it.
+    pub why: DropCause,
+}
+
+/// What takes a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DropCause {
+    /// Random loss.
+    Loss,
+    /// Want of room in the queue.
+    Full,
+    /// The queue's discipline: it had waited too long.
+    Discipline,
 }
 
 /// A thing that packets go through, first in, first out unless the node says otherwise.

@@ -2,7 +2,8 @@
 
 use base::{Duration, Instant, Rng};
 
-use crate::{Bottleneck, Delay, Fate, Node, Packet, PathConfig};
+use crate::bottleneck::drop_packet;
+use crate::{Bottleneck, Delay, DropCause, Dropped, Fate, Mark, Node, Packet, PathConfig};
 
 /// One direction of a path: loss, then a queue and a line, then delay.
 ///
@@ -57,13 +58,26 @@ impl<P: Packet> Path<P> {
         }
     }
 
-    /// A packet enters at `now`. It may be lost or dropped: only the counters tell.
+    /// From now on, packets that are lost or dropped are kept for [`poll_dropped`](Path::poll_dropped), which must be
+    /// called or they pile up.
+    pub fn keep_dropped(&mut self) {
+        self.bottleneck.kept.get_or_insert_default();
+    }
+
+    /// Takes the next packet that was lost or dropped, in the order in which that happened; `None` if there is none,
+    /// or they are not kept.
+    pub fn poll_dropped(&mut self) -> Option<Dropped<P>> {
+        self.bottleneck.kept.as_mut()?.pop_front()
+    }
+
+    /// A packet enters at `now`. It may be lost or dropped: only the counters tell, unless the dropped are
+    /// [kept](Path::keep_dropped).
     pub fn push(&mut self, now: Instant, packet: P) {
         let stats = &mut self.bottleneck.stats;
         stats.packets_in += 1;
         stats.bytes_in += u64::from(packet.wire_len());
         if self.fate.next_is_lost() {
-            stats.dropped_loss += 1;
+            drop_packet(stats, &mut self.bottleneck.kept, now, packet, DropCause::Loss);
             return;
         }
         self.bottleneck.push(now, packet);
@@ -109,8 +123,9 @@ impl<P: Packet> Path<P> {
 
     /// Moves what the line has taken to the propagation delay, which it enters when its last bit has left.
     fn settle(&mut self) {
-        while let Some((at, packet)) = self.bottleneck.take_settled() {
-            self.delay.push(at, packet);
+        while let Some((at, mut packet)) = self.bottleneck.take_settled() {
+            packet.mark(Mark::Sent, at);
+            self.delay.push_with(at, packet, |packet, leaves| packet.mark(Mark::Arrives, leaves));
         }
     }
 }

@@ -63,31 +63,27 @@ impl<P: Packet> Queue<P> {
         }
     }
 
-    /// Appends a packet; returns how many packets that cost, this one included.
-    pub fn push(&mut self, packet: Queued<P>, limit: &QueueConfig) -> u64 {
+    /// Appends a packet; what that costs for want of room, maybe this one, goes to `full`.
+    pub fn push(&mut self, packet: Queued<P>, limit: &QueueConfig, full: &mut impl FnMut(P)) {
         let bytes = self.bytes() + u64::from(packet.len);
         let fits = bytes <= limit.limit_bytes && limit.limit_packets.is_none_or(|n| self.len() < n as usize);
         match self {
-            Queue::FqCoDel(fq) => fq.push(packet, limit),
-            _ if !fits => 1,
-            Queue::DropTail(fifo) => {
-                fifo.push(packet);
-                0
-            }
+            Queue::FqCoDel(fq) => fq.push(packet, limit, full),
+            _ if !fits => full(packet.packet),
+            Queue::DropTail(fifo) => fifo.push(packet),
             Queue::CoDel(fifo, codel) => {
                 codel.see(packet.len);
                 fifo.push(packet);
-                0
             }
         }
     }
 
-    /// The packet to send at `now`; adds what was dropped on the way to `dropped`.
-    pub fn pop(&mut self, now: Instant, dropped: &mut u64) -> Option<Queued<P>> {
+    /// The packet to send at `now`; what the discipline drops on the way goes to `drop`.
+    pub fn pop(&mut self, now: Instant, drop: &mut impl FnMut(P)) -> Option<Queued<P>> {
         match self {
             Queue::DropTail(fifo) => fifo.pop(),
-            Queue::CoDel(fifo, codel) => codel.pop(fifo, now, dropped),
-            Queue::FqCoDel(fq) => fq.pop(now, dropped),
+            Queue::CoDel(fifo, codel) => codel.pop(fifo, now, drop),
+            Queue::FqCoDel(fq) => fq.pop(now, drop),
         }
     }
 

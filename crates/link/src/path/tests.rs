@@ -403,3 +403,70 @@ proptest! {
         }
     }
 }
+
+/// A packet that writes down what it is told.
+#[derive(Clone, Debug)]
+struct Diary(u32, Vec<(Mark, Instant)>);
+
+impl Packet for Diary {
+    fn wire_len(&self) -> u32 {
+        self.0
+    }
+    fn mark(&mut self, mark: Mark, at: Instant) {
+        self.1.push((mark, at));
+    }
+}
+
+/// 1500 bytes take 12 ms at 1 Mbit/s: the second packet waits for the first.
+#[test]
+fn a_packet_is_told_the_moments_of_its_life() {
+    let at = |n| Instant::ZERO + ms(n);
+    for rate in [constant(1_000), trace("12\n")] {
+        let config = PathConfig { rate, delay: ms(30), ..PathConfig::default() };
+        let mut path = Path::new(&config, Rng::new(1));
+        path.push(at(0), Diary(1_500, Vec::new()));
+        path.push(at(0), Diary(1_500, Vec::new()));
+        let out = drain(&mut path);
+        assert_eq!(out.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [at(42), at(54)]);
+        // A trace delivers a whole packet at one opportunity, which is when it goes on the line too.
+        let line = if matches!(config.rate, Rate::Trace(_)) { [at(12), at(24)] } else { [at(0), at(12)] };
+        for (i, (arrives, Diary(_, told))) in out.iter().enumerate() {
+            let sent = at(12 * (i as u64 + 1));
+            assert_eq!(*told, [(Mark::Line, line[i]), (Mark::Sent, sent), (Mark::Arrives, *arrives)]);
+        }
+    }
+}
+
+#[test]
+fn what_is_dropped_is_handed_back_with_the_cause_and_the_moment() {
+    let lossy = PathConfig { loss: LossConfig::Bernoulli { p: 1.0 }, ..PathConfig::default() };
+    let mut path = Path::new(&lossy, Rng::new(1));
+    path.push(Instant::ZERO, packet(0, 100));
+    assert!(path.poll_dropped().is_none(), "nobody asked");
+    path.keep_dropped();
+    path.push(Instant::ZERO + ms(5), packet(1, 100));
+    let lost = path.poll_dropped().unwrap();
+    assert_eq!((lost.at, lost.packet.number, lost.why), (Instant::ZERO + ms(5), 1, DropCause::Loss));
+
+    // The first goes on the line, the second waits, the third finds the queue full.
+    let queue = QueueConfig::drop_tail(1_500);
+    let mut path =
+        Path::new(&PathConfig { rate: constant(1_000), queue, ..PathConfig::default() }, Rng::new(1));
+    path.keep_dropped();
+    (0..3).for_each(|n| path.push(Instant::ZERO, packet(n, 1_500)));
+    let full = path.poll_dropped().unwrap();
+    assert_eq!((full.at, full.packet.number, full.why), (Instant::ZERO, 2, DropCause::Full));
+    assert!(path.poll_dropped().is_none());
+
+    // Of 100 packets at once, CoDel drops the first after 100 ms above its target.
+    let queue = QueueConfig { discipline: Discipline::CoDel, ..QueueConfig::UNLIMITED };
+    let mut path =
+        Path::new(&PathConfig { rate: constant(1_000), queue, ..PathConfig::default() }, Rng::new(1));
+    path.keep_dropped();
+    (0..100).for_each(|n| path.push(Instant::ZERO, packet(n, 1_500)));
+    let arrived = drain(&mut path).len();
+    let dropped: Vec<_> = std::iter::from_fn(|| path.poll_dropped()).collect();
+    assert_eq!(arrived + dropped.len(), 100);
+    assert_eq!((dropped[0].at, dropped[0].why), (Instant::ZERO + ms(120), DropCause::Discipline));
+    assert_eq!(path.stats().dropped_queue, dropped.len() as u64);
+}
