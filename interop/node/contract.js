@@ -9,6 +9,8 @@ const zlib = require('node:zlib')
 const MODULUS = 251
 /** Bytes of the large bodies. */
 const LARGE = 400_000
+/** Bytes of the body during which a client says GOAWAY: more than any peer's window, so that it is in flight then. */
+const HUGE = 30_000_000
 /** Bytes of the pushed resource. */
 const PUSHED = 1_000
 /** Bytes after which /endless gives up. */
@@ -20,6 +22,10 @@ const PARALLEL = 100
 const PARALLEL_BASE = 5_000
 /** Milliseconds that a client's run may take. */
 const LIMIT_MS = 20_000
+/** Milliseconds that one answer may take: a peer that stalls is found before the whole run's time is up. */
+const ANSWER_MS = 8_000
+/** Milliseconds that a push may come after its page. */
+const PUSH_MS = 2_000
 
 const TABLE = Buffer.alloc(MODULUS * 264, Buffer.from(Array.from({ length: MODULUS }, (_, i) => i)))
 
@@ -106,6 +112,6 @@ function parseArguments (list, flags) {
 }
 
 module.exports = {
-  LARGE, PUSHED, ENDLESS_MAX, SMALL, PUSHER, PARALLEL, PARALLEL_BASE, Expect, Cannot,
+  LARGE, PUSHED, ENDLESS_MAX, SMALL, PUSHER, PARALLEL, PARALLEL_BASE, HUGE, ANSWER_MS, PUSH_MS, Expect, Cannot,
   announce, conclude, parseArguments, pattern, receipt
 }

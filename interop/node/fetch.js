@@ -93,6 +93,7 @@ class Peer {
         if (onFinished) onFinished()
       })
       const progress = () => `after ${expect.seen} of ${want.length} bytes`
+      setTimeout(() => reject(new Error(`${path}: no end within ${contract.ANSWER_MS / 1000} s ${progress()}`)), contract.ANSWER_MS)
       stream.on('close', error => error && reject(new Error(`${path}: ${error.message} ${progress()}, without FIN`)))
       if (body) stream.end(body)
     })
@@ -116,6 +117,8 @@ async function push (peer) {
     })
   })
   await peer.get('/push', contract.PUSHER, { onStream })
+  const late = new Error(`no push within ${contract.PUSH_MS / 1000} s of its page`)
+  setTimeout(() => offered.reject(late), contract.PUSH_MS)
   return `${await Promise.race([pushed, peer.broken])} bytes pushed`
 }
 
@@ -150,5 +153,6 @@ async function goawayClient (peer) {
     said = true
     peer.connection.end()
   }
-  return `${await peer.get(`/bytes/${LARGE}`, pattern(LARGE), { onData })} bytes after GOAWAY`
+  const length = await peer.get(`/bytes/${contract.HUGE}`, pattern(contract.HUGE), { onData })
+  return `${length} bytes, most of them after GOAWAY`
 }

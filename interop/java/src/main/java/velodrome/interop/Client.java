@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /** The scenarios, over what a library's client has to offer: one connection, already open. */
 abstract class Client {
@@ -22,8 +24,8 @@ abstract class Client {
     /** Sends a request and its body; the answer goes to the exchange. */
     abstract void open(Exchange exchange) throws Exception;
 
-    /** Resets a stream with CANCEL. */
-    abstract void cancel(Exchange exchange) throws Exception;
+    /** Resets a stream with CANCEL; called where its first data was, so it must not wait. */
+    abstract void cancel(Exchange exchange);
 
     /** Sends GOAWAY and keeps the connection. */
     abstract void goAway() throws Exception;
@@ -38,7 +40,8 @@ abstract class Client {
 
     /** For a library's callback: a push came. Null: not one that was asked for. */
     final Exchange push(String path) {
-        if (!"/pushed".equals(path)) {
+        // Version 2's paths may be whole URLs.
+        if (path == null || !path.replaceFirst("^https?://[^/]*", "").equals("/pushed")) {
             pushed.completeExceptionally(new IllegalStateException("pushed " + path));
             return null;
         }
@@ -86,7 +89,7 @@ abstract class Client {
                 finish(Exchange.get("/small", Contract.SMALL));
                 return Contract.SMALL.length + " bytes";
             case "get400k":
-                finish(large());
+                finish(Exchange.get("/bytes/" + Contract.LARGE, Contract.pattern(0, Contract.LARGE)));
                 return Contract.LARGE + " bytes";
             case "post400k":
                 byte[] body = Contract.pattern(0, Contract.LARGE);
@@ -95,9 +98,7 @@ abstract class Client {
             case "parallel100":
                 return parallel();
             case "push":
-                finish(Exchange.get("/push", Contract.PUSHER));
-                pushed.get().done.get();
-                return Contract.PUSHED + " bytes pushed";
+                return push();
             case "cancel":
                 return cancelled();
             case "goaway":
@@ -114,10 +115,6 @@ abstract class Client {
         exchange.done.get();
     }
 
-    private static Exchange large() {
-        return Exchange.get("/bytes/" + Contract.LARGE, Contract.pattern(0, Contract.LARGE));
-    }
-
     private String parallel() throws Exception {
         List<Exchange> exchanges = new ArrayList<>();
         int total = 0;
@@ -132,11 +129,21 @@ abstract class Client {
         return total + " bytes";
     }
 
+    private String push() throws Exception {
+        finish(Exchange.get("/push", Contract.PUSHER));
+        try {
+            pushed.get(Contract.PUSH_SECONDS, TimeUnit.SECONDS).done.get();
+        } catch (TimeoutException e) {
+            throw new IllegalStateException("no push within " + Contract.PUSH_SECONDS + " s of its page");
+        }
+        return Contract.PUSHED + " bytes pushed";
+    }
+
     private String cancelled() throws Exception {
         Exchange endless = Exchange.endless();
+        CompletableFuture<Void> reset = endless.started.thenRun(() -> cancel(endless));
         open(endless);
-        endless.started.get();
-        cancel(endless);
+        reset.get();
         finish(Exchange.get("/small", Contract.SMALL));
         return "cancelled, then /small";
     }
@@ -157,11 +164,11 @@ abstract class Client {
     }
 
     private String goingAway() throws Exception {
-        Exchange exchange = large();
+        Exchange exchange = Exchange.get("/bytes/" + Contract.HUGE, Contract.pattern(0, Contract.HUGE));
         open(exchange);
         exchange.started.get();
         goAway();
         exchange.done.get();
-        return Contract.LARGE + " bytes after GOAWAY";
+        return Contract.HUGE + " bytes, most of them after GOAWAY";
     }
 }

@@ -9,6 +9,8 @@ final class Contract {
     static final int MODULUS = 251;
     /** Bytes of the large bodies. */
     static final int LARGE = 400_000;
+    /** Bytes of the body during which a client says GOAWAY: more than any peer's window, so that it is in flight then. */
+    static final int HUGE = 30_000_000;
     /** Bytes of the pushed resource. */
     static final int PUSHED = 1_000;
     /** Bytes after which /endless gives up. */
@@ -18,6 +20,10 @@ final class Contract {
     /** Streams of `parallel100`; stream i asks for PARALLEL_BASE + i bytes. */
     static final int PARALLEL = 100;
     static final int PARALLEL_BASE = 5_000;
+    /** Seconds that one answer may take: a peer that stalls is found before the whole run's time is up. */
+    static final int ANSWER_SECONDS = 8;
+    /** Seconds that a push may come after its page. */
+    static final int PUSH_SECONDS = 2;
     /** Bytes that /goaway and /endless write at a time. */
     static final int STEP = 20_000;
     /** Pause between two writes of /goaway, so that its GOAWAY finds it in flight. */

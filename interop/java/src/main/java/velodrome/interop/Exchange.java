@@ -1,6 +1,7 @@
 package velodrome.interop;
 
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 
 /** One request and the answer that it has to get; a library's callbacks feed it, from any one thread at a time. */
 final class Exchange {
@@ -24,6 +25,8 @@ final class Exchange {
         this.path = path;
         this.body = body;
         this.want = want;
+        CompletableFuture.delayedExecutor(Contract.ANSWER_SECONDS, TimeUnit.SECONDS)
+            .execute(() -> fail("no end within " + Contract.ANSWER_SECONDS + " s"));
     }
 
     static Exchange get(String path, byte[] want) {

@@ -2,7 +2,9 @@ package velodrome.interop;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -161,8 +163,10 @@ public final class JettyPeer {
         }
 
         @Override public void onRst(Session session, RstInfo reset) {
-            if (reset.getStreamId() == endless) Contract.cancelled();
             http.onRst(session, reset);
+            if (reset.getStreamId() != endless) return;
+            endless = -1;
+            Contract.cancelled();
         }
 
         @Override public void onFailure(Session session, Throwable failure) {
@@ -202,8 +206,8 @@ public final class JettyPeer {
 
     private static final class JettyClient extends Client {
         Session session;
+        private final Map<Integer, Exchange> exchanges = new ConcurrentHashMap<>();
         private volatile boolean goneAway;
-        private volatile Exchange latest;
 
         final SessionFrameListener listener = new SessionFrameListener.Adapter() {
             @Override public void onGoAway(Session session, GoAwayResultInfo info) {
@@ -211,11 +215,12 @@ public final class JettyPeer {
             }
 
             @Override public void onRst(Session session, RstInfo reset) {
-                if (latest != null) latest.fail("reset with " + reset.getStreamStatus());
+                Exchange exchange = exchanges.get(reset.getStreamId());
+                if (exchange != null) exchange.fail("reset with " + reset.getStreamStatus());
             }
 
             @Override public void onFailure(Session session, Throwable failure) {
-                if (latest != null) latest.fail(failure.toString());
+                exchanges.values().forEach(exchange -> exchange.fail(failure.toString()));
             }
         };
 
@@ -227,9 +232,8 @@ public final class JettyPeer {
             headers.put(HTTPSPDYHeader.VERSION.name(version), "HTTP/1.1");
             headers.put(HTTPSPDYHeader.SCHEME.name(version), "http");
             headers.put(HTTPSPDYHeader.HOST.name(version), "127.0.0.1");
-            latest = exchange;
             Stream stream = session.syn(new SynInfo(headers, exchange.body == null), new Answer(exchange));
-            exchange.handle = stream;
+            exchanges.put(stream.getId(), exchange);
             if (exchange.body == null) return;
             stream.data(new BytesDataInfo(exchange.body, true), new Callback.Adapter() {
                 @Override public void failed(Throwable failure) {
@@ -254,6 +258,7 @@ public final class JettyPeer {
             }
 
             private void head(Stream stream, Fields headers, boolean last) {
+                exchange.handle = stream;
                 exchange.head(header(headers, HTTPSPDYHeader.STATUS, stream.getSession().getVersion()));
                 if (last) exchange.end();
             }
@@ -279,12 +284,13 @@ public final class JettyPeer {
             }
         }
 
-        @Override void cancel(Exchange exchange) throws Exception {
-            session.rst(new RstInfo(((Stream) exchange.handle).getId(), StreamStatus.CANCEL_STREAM));
+        @Override void cancel(Exchange exchange) {
+            session.rst(new RstInfo(((Stream) exchange.handle).getId(), StreamStatus.CANCEL_STREAM), Callback.Adapter.INSTANCE);
         }
 
-        @Override void goAway() throws Exception {
-            session.goAway(new GoAwayInfo(), Callback.Adapter.INSTANCE);
+        @Override void goAway() throws Cannot {
+            // StandardSession.goAway: frames that come later are skipped, and the connection is closed once it is sent.
+            throw new Cannot("Jetty closes the connection with its GOAWAY");
         }
 
         @Override boolean refuses() {

@@ -24,6 +24,7 @@ import io.netty.handler.codec.spdy.SpdyFrame;
 import io.netty.handler.codec.spdy.SpdyFrameCodec;
 import io.netty.handler.codec.spdy.SpdyGoAwayFrame;
 import io.netty.handler.codec.spdy.SpdyHeaders;
+import io.netty.handler.codec.spdy.SpdyHeadersFrame;
 import io.netty.handler.codec.spdy.SpdyRstStreamFrame;
 import io.netty.handler.codec.spdy.SpdySessionHandler;
 import io.netty.handler.codec.spdy.SpdyStreamStatus;
@@ -221,7 +222,13 @@ public final class NettyPeer {
                 Exchange exchange = client.push(header(push.headers(), SpdyHeaders.HttpNames.PATH));
                 if (exchange == null) return;
                 exchanges.put(push.streamId(), exchange);
-                exchange.head(header(push.headers(), SpdyHeaders.HttpNames.STATUS));
+                String status = header(push.headers(), SpdyHeaders.HttpNames.STATUS);
+                if (status != null) exchange.head(status);
+            } else if (frame instanceof SpdyHeadersFrame late) {
+                // A push may say its status here. (SYN_STREAM and SYN_REPLY are kinds of this frame too.)
+                Exchange exchange = exchanges.get(late.streamId());
+                String status = header(late.headers(), SpdyHeaders.HttpNames.STATUS);
+                if (exchange != null && status != null) exchange.head(status);
             } else if (frame instanceof SpdyDataFrame data) {
                 Exchange exchange = exchanges.get(data.streamId());
                 if (exchange == null) return;
@@ -284,8 +291,8 @@ public final class NettyPeer {
             return context.writeAndFlush(syn);
         }
 
-        @Override void cancel(Exchange exchange) throws Exception {
-            context.writeAndFlush(new DefaultSpdyRstStreamFrame((int) exchange.handle, SpdyStreamStatus.CANCEL)).sync();
+        @Override void cancel(Exchange exchange) {
+            context.writeAndFlush(new DefaultSpdyRstStreamFrame((int) exchange.handle, SpdyStreamStatus.CANCEL));
         }
 
         @Override void goAway() {

@@ -12,7 +12,6 @@ import java.net.Socket;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLSocket;
 import okio.Buffer;
@@ -22,9 +21,6 @@ import okio.Okio;
 
 /** OkHttp 2.7: `FramedConnection`, the SPDY below its HTTP client (and below its MockWebServer); client and server. */
 public final class OkHttpPeer {
-    /** A stream on which nothing comes for so long is given up, before the whole run is. */
-    private static final int IDLE_SECONDS = 5;
-
     private OkHttpPeer() {}
 
     public static void main(String[] arguments) throws Exception {
@@ -158,8 +154,6 @@ public final class OkHttpPeer {
 
         @Override void open(Exchange exchange) throws IOException {
             FramedStream stream = request(exchange.method, exchange.path, exchange.body != null);
-            stream.readTimeout().timeout(IDLE_SECONDS, TimeUnit.SECONDS);
-            stream.writeTimeout().timeout(IDLE_SECONDS, TimeUnit.SECONDS);
             exchange.handle = stream;
             start(() -> {
                 exchange.head(header(stream.getResponseHeaders(), ":status"));
@@ -200,8 +194,8 @@ public final class OkHttpPeer {
             exchange.end();
         }
 
-        @Override void cancel(Exchange exchange) throws IOException {
-            ((FramedStream) exchange.handle).close(ErrorCode.CANCEL);
+        @Override void cancel(Exchange exchange) {
+            ((FramedStream) exchange.handle).closeLater(ErrorCode.CANCEL);
         }
 
         @Override void goAway() throws IOException {
