@@ -31,6 +31,10 @@ pub enum Verb {
     Pages(PagesArgs),
     /// Re-run a published experiment and print its figures beside ours.
     Study(StudyArgs),
+    /// Fetch URLs over HTTP/1.1 and SPDY; with -v, every frame both ways.
+    Fetch(Box<crate::fetch::FetchArgs>),
+    /// Serve a folder or a recorded page over HTTP/1.1 and SPDY, in clear text and under TLS, on one port.
+    Serve(Box<crate::serve::ServeArgs>),
     /// Print the manual page.
     Man,
     /// Print completions for a shell.

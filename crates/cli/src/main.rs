@@ -3,13 +3,17 @@
 //! * [`args`]: verbs and flags.
 //! * [`race`]: `velodrome race`.
 //! * [`timers`]: `velodrome study timers`.
+//! * [`fetch`]: `velodrome fetch`.
+//! * [`serve`]: `velodrome serve`.
 //! * [`mod@print`]: what people read on a terminal.
 //!
 //! Results go to standard output; progress, and everything that went wrong, to standard error, one line each.
 
 mod args;
+mod fetch;
 mod print;
 mod race;
+mod serve;
 mod timers;
 
 use std::process::ExitCode;
@@ -42,11 +46,14 @@ impl From<Exit> for ExitCode {
 }
 
 fn main() -> ExitCode {
+    let said = |e: lab::Error| e.to_string();
     let exit = match Cli::parse().verb {
-        Verb::Race(args) => race::race(&args),
+        Verb::Race(args) => race::race(&args).map_err(said),
         Verb::Networks => Ok(networks()),
         Verb::Pages(args) => Ok(pages(&args)),
-        Verb::Study(args) => study(&args),
+        Verb::Study(args) => study(&args).map_err(said),
+        Verb::Fetch(args) => fetch::fetch(&args),
+        Verb::Serve(args) => serve::serve(&args),
         Verb::Man => Ok(man()),
         Verb::Completions { shell } => Ok(completions(shell)),
     };
@@ -94,7 +101,9 @@ fn study(args: &StudyArgs) -> Result<Exit, lab::Error> {
 fn man() -> Exit {
     let mut command = Cli::command();
     command.build();
-    let verbs = command.get_subcommands().filter(|verb| ["race", "pages"].contains(&verb.get_name()));
+    let verbs = command
+        .get_subcommands()
+        .filter(|verb| ["race", "pages", "fetch", "serve"].contains(&verb.get_name()));
     let mut text = Vec::new();
     for command in std::iter::once(&command).chain(verbs) {
         clap_mangen::Man::new(command.clone()).render(&mut text).expect("a vector takes every byte");

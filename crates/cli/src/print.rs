@@ -27,6 +27,11 @@ pub fn out(text: &str) {
     }
 }
 
+/// Prints to standard error. Nobody may be reading; what matters is told by the exit code.
+pub fn err(text: &str) {
+    let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
 /// One line on standard error.
 pub fn complain(what: &dyn Display) {
     let what = what.to_string().replace(['\n', '\r'], " ");

@@ -21,7 +21,7 @@ use bytes::Bytes;
 use crate::tls;
 
 pub use fetcher::fetch;
-pub use url::Url;
+pub use url::{Position, Url};
 
 /// What is spoken above TCP or TLS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -263,7 +263,8 @@ pub enum Event<'e> {
         /// Which.
         protocol: Protocol,
     },
-    /// Plaintext went over the connection.
+    /// Plaintext went over the connection. Bytes that came with the answer to an upgrade are shown twice: with it, and
+    /// again once SPDY is spoken, whose first they are.
     Wire {
         /// The connection's number.
         connection: usize,
@@ -271,6 +272,11 @@ pub enum Event<'e> {
         direction: Direction,
         /// The bytes.
         bytes: &'e [u8],
+    },
+    /// A request was handed to its connection's engine; [`Exchange::connection`] and [`Exchange::stream`] tell where.
+    Sent {
+        /// Which.
+        exchange: usize,
     },
     /// A server pushes.
     Pushed {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::connection::{Connection, Phases, Step};
 use super::engine::{Engine, Happening};
-use super::{Config, Error, Event, Exchange, Observer, Outcome, Protocol, Request, Timing, Url};
+use super::{Config, Direction, Error, Event, Exchange, Observer, Outcome, Protocol, Request, Timing, Url};
 use crate::Reactor;
 use crate::tls::{Common, Connector};
 
@@ -304,6 +304,7 @@ impl<O: Observer> Fetcher<'_, O> {
                 entry.timing.connect = Some((phases.begun, connected));
                 entry.timing.tls = phases.secured.map(|done| (connected, done));
             }
+            self.observer.event(now, &Event::Sent { exchange }, &self.exchanges);
         }
         sent
     }
@@ -408,9 +409,14 @@ impl<O: Observer> Fetcher<'_, O> {
         self.exchanges[exchange].attempts -= 1;
         self.origins[connection.origin].queue.push_front(exchange);
         let version = spdy::Version::V3_1;
-        let switched = connection.switch(Engine::spdy(self.config.session(version)), now, rest);
         let event = Event::Speaking { connection: number, protocol: Protocol::Spdy(version) };
         self.observer.event(now, &event, &self.exchanges);
+        // They were shown with the 101, as a part of HTTP/1.1; now it is known what they are.
+        for bytes in &rest {
+            let event = Event::Wire { connection: number, direction: Direction::Down, bytes };
+            self.observer.event(now, &event, &self.exchanges);
+        }
+        let switched = connection.switch(Engine::spdy(self.config.session(version)), now, rest);
         if let Err(why) = switched {
             self.closed(number, &why);
         }
