@@ -72,16 +72,20 @@
 //! keeps of an upload is the site's to bound.
 
 mod connection;
+mod filler;
 mod matching;
 mod protocol;
+mod push;
 mod record;
 mod recording;
 mod server;
 mod site;
 
 pub use connection::Connection;
+pub use filler::Filler;
 pub use matching::{Matching, Tier};
 pub use protocol::{PeerMisbehaved, Protocol, Sniffed};
+pub use push::{BadPushRule, PUSHES_MAX, PushRule, PushRuleFault, PushRules, push_priority};
 pub use record::{Record, Stats};
 pub use recording::{Found, Recording};
 pub use server::{ConnectionId, Server, Think};

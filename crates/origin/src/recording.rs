@@ -1,6 +1,12 @@
 //! A recorded page as a site: which recorded response answers a request.
+//!
+//! What its bodies are made of is in `recording/content.rs`, what is pushed in `recording/pushes.rs`.
+
+mod content;
+mod pushes;
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::ops::Deref;
 
@@ -9,12 +15,16 @@ use page::{Host, Page, Resource, ResourceId};
 
 use crate::matching::{Fit, Query, split};
 use crate::{Answer, Matching, Site, Think, Tier};
+use content::Content;
 
 /// A recorded page, or one host of it, as a [`Site`].
 ///
 /// A request is recognised by host, method, path and query, as far from the recorded ones as its [`Matching`] allows.
 /// Where a page asked for the same thing several times, its responses are given in their recorded order, and the last
-/// one from then on. Anything else gets 404. An answer's body is a [`BodyRange`] whose source is the resource's number.
+/// one from then on. Anything else gets 404.
+///
+/// As it is made, it is for the virtual world: a body is a [`BodyRange`] whose source is the resource's number, and the
+/// fields are the recorded ones less `Content-Length`. [Give it bodies](Self::with_bodies), and it is for the live world.
 pub struct Recording<P> {
     page: P,
     /// The only host that is served, whatever authority is asked for.
@@ -23,6 +33,10 @@ pub struct Recording<P> {
     matching: Matching,
     /// By host, path and method, then in recorded order.
     entries: Vec<Entry>,
+    /// In the live world.
+    content: Option<Content>,
+    /// What goes with a resource's answer.
+    pushes: BTreeMap<ResourceId, Vec<ResourceId>>,
 }
 
 /// One recorded response.
@@ -69,7 +83,7 @@ impl<P: Deref<Target = Page>> Recording<P> {
         let mut entries: Vec<_> = resources.map(|(resource, _)| Entry { resource, given: 0 }).collect();
         let of = |entry: &Entry| key(&page.resources[entry.resource as usize]);
         entries.sort_by(|a, b| of(a).cmp(&of(b))); // stable: recorded order stays
-        Self { page, host, think, matching, entries }
+        Self { page, host, think, matching, entries, content: None, pushes: BTreeMap::new() }
     }
 
     /// The page served.
@@ -142,16 +156,21 @@ impl<P: Deref<Target = Page>> Recording<P> {
     /// The answer that was recorded as this resource.
     fn recorded(&self, resource: ResourceId) -> Answer {
         let recorded = &self.page.resources[resource as usize];
-        // What was recorded may be the length of another representation, or absent: the engine writes the true one.
-        let fields =
-            recorded.response.iter().filter(|f| !f.name.eq_ignore_ascii_case(b"content-length")).cloned();
-        let head = ResponseHead { status: recorded.status, fields: fields.collect() };
-        let body = BodyRange { source: resource, start: 0, len: recorded.body_len };
         let think = match self.think {
             Think::Recorded => recorded.think,
             Think::Fixed(time) => time,
         };
-        Answer { think, ..Answer::new(head, body.into()) }
+        let (fields, body) = match &self.content {
+            Some(content) => content.answer(resource, recorded),
+            None => {
+                // What was recorded may be the length of another representation, or absent: the engine writes the
+                // true one.
+                let is_length = |name: &[u8]| name.eq_ignore_ascii_case(b"content-length");
+                let fields = recorded.response.iter().filter(|f| !is_length(&f.name)).cloned();
+                (fields.collect(), BodyRange { source: resource, start: 0, len: recorded.body_len }.into())
+            }
+        };
+        Answer { think, ..Answer::new(ResponseHead { status: recorded.status, fields }, body) }
     }
 }
 
@@ -162,9 +181,10 @@ impl<P: Deref<Target = Page>> Site for Recording<P> {
         self.find(request)
     }
 
-    fn answer(&mut self, _: &RequestHead, found: Option<Found>) -> Answer {
+    fn answer(&mut self, request: &RequestHead, found: Option<Found>) -> Answer {
         let Some(Found { resource, tier }) = found else { return Answer::bare(404) };
-        Answer { matched: Some(tier), ..self.recorded(resource) }
+        let pushes = if request.method == "GET" { self.pushes_with(resource, request) } else { Vec::new() };
+        Answer { matched: Some(tier), pushes, ..self.recorded(resource) }
     }
 }
 

@@ -133,3 +133,131 @@ fn an_answer_says_how_it_was_found() {
         assert_eq!((answer.head.status, answer.matched), (status, matched), "{url}");
     }
 }
+
+fn answer(site: &mut Recording<&Page>, url: &'static str) -> Answer {
+    let asked = request("GET", url);
+    let found = site.begin(&asked);
+    site.answer(&asked, found)
+}
+
+/// The paths pushed with the answer to a URL.
+fn pushed(site: &mut Recording<&Page>, url: &'static str) -> Vec<String> {
+    let path = |p: &crate::Push| String::from_utf8(p.request.path.to_vec()).expect("text");
+    answer(site, url).pushes.iter().map(path).collect()
+}
+
+fn rules(text: &str) -> crate::PushRules {
+    text.parse().expect("sound rules")
+}
+
+#[test]
+fn rules_push_what_was_recorded_on_the_same_host() {
+    let css = Resource { kind: Kind::Style, body_len: 7, ..get("/a.css") };
+    let page =
+        page([css, get("/b.js"), Resource { host: 1, ..get("/") }, Resource { host: 1, ..get("/c.js") }]);
+    let rules = rules("/ -> /a.css /c.js\n/b* -> /a.css");
+    let mut site = closest(&page).with_pushes(&rules).expect("all is there");
+    assert_eq!(pushed(&mut site, "http://a.example/"), ["/a.css"]);
+    assert_eq!(pushed(&mut site, "https://a.example/"), ["/c.js"]);
+    assert_eq!(pushed(&mut site, "http://a.example/b.js"), ["/a.css"]);
+    assert_eq!(pushed(&mut site, "http://a.example/a.css"), [""; 0]);
+    let push = answer(&mut site, "http://a.example/?x=1").pushes.remove(0);
+    assert_eq!((&push.request.authority[..], push.body.len()), (&b"a.example"[..], 7));
+    assert_eq!(push.priority, crate::push_priority(Kind::Style));
+    let head = request("HEAD", "http://a.example/");
+    let found = site.begin(&head);
+    assert_eq!(site.answer(&head, found).pushes, []);
+}
+
+#[test]
+fn a_rule_for_what_was_not_recorded_is_refused_by_name() {
+    let page = page([get("/a.css")]);
+    for (text, fault) in [
+        ("/ -> /a.css /b.css", "push rule `/ -> /a.css /b.css`: the site has no /b.css on the same host"),
+        ("/index.html -> /a.css", "push rule `/index.html -> /a.css`: the site has nothing of this path"),
+    ] {
+        let refused = closest(&page).with_pushes(&rules(text)).err().expect("refused").to_string();
+        assert!(refused.starts_with(fault), "{refused}");
+    }
+}
+
+#[test]
+fn automatic_pushes_are_what_the_markup_and_its_style_sheets_ask_the_same_host_for() {
+    let parser = |parent| Cause::Parser { parent, offset: 0, script: page::ScriptMode::Sync };
+    let after = |parent| Cause::Completion { parent, delay: Duration::ZERO };
+    let of = |path, kind, cause| Resource { kind, cause, ..get(path) };
+    let page = page([
+        of("/a.css", Kind::Style, parser(0)),
+        of("/a.js", Kind::Script, parser(0)),
+        of("/font", Kind::Font, after(1)),
+        of("/by-script", Kind::Image, after(2)),
+        of("/frame", Kind::Document, parser(0)),
+        of("/in-frame", Kind::Image, parser(5)),
+        Resource { host: 1, ..of("/elsewhere", Kind::Image, parser(0)) },
+        Resource { scripted: true, ..of("/inserted", Kind::Image, parser(0)) },
+        Resource { after_load: true, ..of("/late", Kind::Image, parser(0)) },
+        Resource { status: 404, ..of("/missing", Kind::Image, parser(0)) },
+        of("/a.css", Kind::Style, parser(0)),
+    ]);
+    let mut site = closest(&page).with_automatic_pushes();
+    assert_eq!(pushed(&mut site, "http://a.example/"), ["/a.css", "/a.js", "/font"]);
+    assert_eq!(pushed(&mut site, "http://a.example/frame"), ["/in-frame"]);
+    let many = super::tests::page(
+        (0..200).map(|i| Resource { path: format!("/{i}").into(), ..of("/", Kind::Image, parser(0)) }),
+    );
+    assert_eq!(
+        pushed(&mut closest(&many).with_automatic_pushes(), "http://a.example/").len(),
+        crate::PUSHES_MAX
+    );
+}
+
+/// What a live client gets: status line's fields as text, and the body's bytes.
+fn served(site: &mut Recording<&Page>, url: &'static str) -> (Fields, Vec<u8>) {
+    let Answer { head, body, .. } = answer(site, url);
+    let bytes = match body {
+        base::Chunk::Bytes(bytes) => bytes.to_vec(),
+        base::Chunk::Body(range) => {
+            let mut out = bytes::BytesMut::new();
+            site.read(range, &mut out);
+            out.to_vec()
+        }
+    };
+    (head.fields, bytes)
+}
+
+#[test]
+fn with_bodies_what_was_recorded_is_served_and_what_was_not_is_filled_in() {
+    let mut response = Fields::new();
+    for (name, value) in [
+        ("Content-Type", "text/css"),
+        ("Content-Encoding", "gzip"),
+        ("Content-Length", "9999"),
+        ("Alt-Svc", "h3=\":443\""),
+        ("Content-Security-Policy", "default-src 'none'"),
+    ] {
+        response.push(name, value);
+    }
+    let style = |path| Resource { kind: Kind::Style, response: response.clone(), body_len: 300, ..get(path) };
+    let mut document = page([style("/a.css"), style("/b.css")]);
+    document.resources[0].body_len = 500;
+    document.resources[1].cause = Cause::Parser { parent: 0, offset: 100, script: page::ScriptMode::Sync };
+    let body = page::har::Body { bytes: "recorded".into(), response };
+    let mut site = closest(&document).with_bodies([(1, body)].into());
+
+    let (fields, bytes) = served(&mut site, "http://a.example/a.css");
+    assert_eq!(bytes, b"recorded");
+    assert_eq!(fields.get_str("content-length"), Some("8"));
+    assert_eq!(fields.get_str("content-encoding"), Some("gzip"));
+    assert_eq!(fields.get_str("alt-svc"), None, "it would lead the client elsewhere");
+    assert!(fields.get_str("content-security-policy").is_some());
+
+    let (fields, bytes) = served(&mut site, "http://a.example/b.css");
+    assert!(bytes.len() == 300 && bytes.starts_with(b"/*") && bytes.ends_with(b"*/"));
+    assert_eq!(fields.get_str("content-length"), Some("300"));
+    assert_eq!(fields.get_str("content-encoding"), None, "a filler is not coded");
+    assert_eq!(fields.get_str("content-type"), Some("text/css"));
+
+    let (_, bytes) = served(&mut site, "http://a.example/");
+    let html = String::from_utf8(bytes).expect("text");
+    assert!(html.len() == 500 && html.contains("<link rel=\"stylesheet\" href=\"/a.css\">"), "{html}");
+}
