@@ -100,6 +100,8 @@ pub struct Config {
     pub push: bool,
     /// HTTP/1.1 requests sent ahead of their turn; 1 waits for each response.
     pub pipeline: usize,
+    /// SPDY requests under way on one connection at most; the server may allow fewer. 1 waits for each response.
+    pub concurrent: usize,
     /// Names that are not looked up: host, port (any if `None`), address.
     pub resolve: Vec<(String, Option<u16>, IpAddr)>,
     /// How long one address may take to accept the connection, and TLS to shake hands.
@@ -129,6 +131,7 @@ impl Config {
             spdy: spdy::Config::new,
             push: true,
             pipeline: 1,
+            concurrent: usize::MAX,
             resolve: Vec::new(),
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),

@@ -351,6 +351,23 @@ fn a_client_that_goes_away_gets_what_it_asked_for() {
 }
 
 #[test]
+fn requests_wait_for_each_other_if_they_are_told_to() {
+    let server = Running::start(serve::Config::default());
+    for (concurrent, at_once) in [(1, 1), (3, 3), (usize::MAX, 9)] {
+        let config = fetch::Config { concurrent, ..client(Protocol::Spdy(Version::V3_1)) };
+        let requests = (0..9).map(|_| get(server.url("http", "/push"), 0)).collect();
+        let exchanges = fetch(requests, &config, &mut ()).unwrap();
+        assert!(exchanges.iter().all(|e| e.outcome == Outcome::Complete));
+        let under_way = |at: Instant| {
+            let asked = exchanges.iter().filter(|e| e.pushed_with.is_none()).map(|e| e.timing);
+            asked.filter(|t| t.sent.unwrap() <= at && at < t.complete.unwrap()).count()
+        };
+        let most = exchanges.iter().filter_map(|e| e.timing.sent).map(under_way).max();
+        assert_eq!(most, Some(at_once), "{concurrent}");
+    }
+}
+
+#[test]
 fn what_cannot_be_connected_to_says_so() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = Url::parse(&format!("http://{address}/")).unwrap();

@@ -238,7 +238,7 @@ impl Connection {
         };
         let engine = match protocol {
             Protocol::Http1 => Engine::http1(config.pipeline),
-            Protocol::Spdy(version) => Engine::spdy(config.session(version)),
+            Protocol::Spdy(version) => Engine::spdy(config.session(version), config.concurrent),
         };
         self.state = State::Open(Wire::new(stream), Box::new(engine));
         Step::Speaking(protocol)

@@ -70,6 +70,8 @@ pub(super) struct Spdy {
     session: Session,
     /// Exchanges that are not complete.
     streams: BTreeMap<StreamId, usize>,
+    /// How many requests may be among them.
+    concurrent: usize,
     /// What one event of the session came to beyond what was asked for yet.
     happened: VecDeque<Happening>,
 }
@@ -85,10 +87,11 @@ impl Engine {
         }))
     }
 
-    pub fn spdy(config: spdy::Config) -> Self {
+    pub fn spdy(config: spdy::Config, concurrent: usize) -> Self {
         Engine::Spdy(Box::new(Spdy {
             session: Session::client(config),
             streams: BTreeMap::new(),
+            concurrent: concurrent.max(1),
             happened: VecDeque::new(),
         }))
     }
@@ -97,7 +100,7 @@ impl Engine {
     pub fn takes_requests(&self) -> bool {
         match self {
             Engine::Http1(h) => !h.last && h.outstanding.len() < h.depth && h.connection.can_request(),
-            Engine::Spdy(s) => s.session.can_open(),
+            Engine::Spdy(s) => s.session.can_open() && s.has_turn(),
         }
     }
 
@@ -277,6 +280,12 @@ impl Http1 {
 }
 
 impl Spdy {
+    /// Whether one request more may be under way. Pushes, which have even numbers, are none.
+    fn has_turn(&self) -> bool {
+        self.streams.len() < self.concurrent
+            || self.streams.keys().filter(|id| id.as_u32() % 2 == 1).count() < self.concurrent
+    }
+
     fn poll(&mut self) -> Option<Happening> {
         while self.happened.is_empty() {
             let event = self.session.poll_event()?;
