@@ -1,54 +1,18 @@
 //! The program as a user meets it: what it prints where, how it ends, and that it says what is wrong in one line.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
-/// A folder for one test, gone with it.
-struct Dir(PathBuf);
+mod common;
 
-impl Dir {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("velodrome-cli-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
+use common::{Dir, command, stderr, stdout, velodrome};
 
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.0.join(name), text).unwrap();
-    }
-
-    /// The files of results of the run folder `name`, by name; all but what belongs to the machine.
-    fn results(&self, name: &str) -> Vec<(&'static str, Vec<u8>)> {
-        let files = ["plan.toml", "pages.jsonl", "problems.jsonl", "loads.jsonl", "requests.jsonl"];
-        let files = files.into_iter().chain(["connections.jsonl", "summary.json"]);
-        files.map(|file| (file, fs::read(self.0.join(name).join(file)).unwrap())).collect()
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn command(dir: &Dir, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_velodrome"));
-    command.current_dir(&dir.0).args(arguments);
-    command
-}
-
-fn velodrome(dir: &Dir, arguments: &[&str]) -> Output {
-    command(dir, arguments).output().unwrap()
-}
-
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
+/// The files of results of the run folder `name`, by name; all but what belongs to the machine.
+fn results(dir: &Dir, name: &str) -> Vec<(&'static str, Vec<u8>)> {
+    let files = ["plan.toml", "pages.jsonl", "problems.jsonl", "loads.jsonl", "requests.jsonl"];
+    let files = files.into_iter().chain(["connections.jsonl", "summary.json"]);
+    files.map(|file| (file, fs::read(dir.0.join(name).join(file)).unwrap())).collect()
 }
 
 /// A recording of one page with the given entries.
@@ -109,8 +73,8 @@ fn threads_and_plan_files_do_not_show_in_the_results() {
     let out = velodrome(&dir, &["race", "--plan", "one/plan.toml", "--out", "again", "--json"]);
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     assert_eq!(out.stdout, fs::read(dir.0.join("again/summary.json")).unwrap());
-    assert_eq!(dir.results("one"), dir.results("two"));
-    assert_eq!(dir.results("one"), dir.results("again"));
+    assert_eq!(results(&dir, "one"), results(&dir, "two"));
+    assert_eq!(results(&dir, "one"), results(&dir, "again"));
 }
 
 #[cfg(unix)]
@@ -137,7 +101,7 @@ fn an_interrupted_race_keeps_what_is_finished_and_resume_ends_it() {
 
     let out = velodrome(&dir, &[&flags[..], &["--out", "stopped", "--resume"]].concat());
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
-    assert_eq!(dir.results("whole"), dir.results("stopped"));
+    assert_eq!(results(&dir, "whole"), results(&dir, "stopped"));
 }
 
 #[test]
