@@ -416,7 +416,8 @@ impl<O: Observer> Fetcher<'_, O> {
             let event = Event::Wire { connection: number, direction: Direction::Down, bytes };
             self.observer.event(now, &event, &self.exchanges);
         }
-        let switched = connection.switch(Engine::spdy(self.config.session(version), self.config.concurrent), now, rest);
+        let switched =
+            connection.switch(Engine::spdy(self.config.session(version), self.config.concurrent), now, rest);
         if let Err(why) = switched {
             self.closed(number, &why);
         }
