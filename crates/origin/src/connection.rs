@@ -41,6 +41,10 @@ enum State<U> {
     Think { until: Instant, answer: Answer },
 }
 
+/// The site's head is none that can be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct BadHead;
+
 /// What of an answer is logged.
 struct Line<'a> {
     received: Instant,
@@ -410,36 +414,55 @@ impl<S: Site> Connection<S> {
                 return;
             }
         };
-        let bodiless = request.method == "HEAD" || matches!(answer.head.status, 204 | 304);
-        let line = Line {
+        let bodiless = |answer: &Answer| {
+            answer.body.is_empty() || request.method == "HEAD" || matches!(answer.head.status, 204 | 304)
+        };
+        let mut line = Line {
             received,
             request: &request,
             status: answer.head.status,
-            body_len: if bodiless { 0 } else { answer.body.len() },
+            body_len: if bodiless(&answer) { 0 } else { answer.body.len() },
             stream: stream.map(|(id, _)| id),
             pushed: false,
             matched: answer.matched,
         };
-        self.note(now, line);
-        match stream {
-            Some((id, priority)) => self.respond_spdy(now, received, id, priority, answer, bodiless),
+        let refused = match stream {
+            Some((id, priority)) => {
+                let bodiless = bodiless(&answer);
+                self.respond_spdy(now, received, id, priority, answer, bodiless)
+            }
             None => self.respond_http1(answer),
+        };
+        if refused.is_err() {
+            (line.status, line.body_len) = (500, 0);
+            let sorry = Answer::bare(500);
+            let answered = match stream {
+                Some((id, priority)) => self.respond_spdy(now, received, id, priority, sorry, true),
+                None => self.respond_http1(sorry),
+            };
+            debug_assert_eq!(answered, Ok(()), "a head without fields");
         }
+        self.note(now, line);
     }
 
-    // Below, an engine refuses only what a connection that is gone, or a stream that was reset, can no longer carry, or
-    // a head that no peer could read. Then there is nobody to answer or nothing to be said.
+    // Below, what an engine refuses besides a bad head is what a connection that is gone, or a stream that was reset, can
+    // no longer carry. Then there is nobody to answer.
 
-    fn respond_http1(&mut self, mut answer: Answer) {
-        let Engine::Http1(http) = &mut self.engine else { return };
+    fn respond_http1(&mut self, mut answer: Answer) -> Result<(), BadHead> {
+        let Engine::Http1(http) = &mut self.engine else { return Ok(()) };
         if self.closing && self.exchanges.is_empty() {
             answer.head.fields.push("Connection", "close");
         }
-        self.unsent += UNSENT_HEAD + answer.body.len();
-        let _ = http
-            .respond(&answer.head, Some(answer.body.len()))
-            .and_then(|()| http.send_body(answer.body))
-            .and_then(|()| http.finish());
+        use http1::CallerError::{BadField, BadStatus};
+        match http.respond(&answer.head, Some(answer.body.len())) {
+            Ok(()) => {
+                self.unsent += UNSENT_HEAD + answer.body.len();
+                let _ = http.send_body(answer.body).and_then(|()| http.finish());
+                Ok(())
+            }
+            Err(http1::Error::Caller(BadField | BadStatus)) => Err(BadHead),
+            Err(_) => Ok(()),
+        }
     }
 
     /// Pushes go first: they must be announced before the content that refers to them (SPDY/3.1 §3.3.1).
@@ -451,21 +474,27 @@ impl<S: Site> Connection<S> {
         priority: Priority,
         answer: Answer,
         bodiless: bool,
-    ) {
+    ) -> Result<(), BadHead> {
         let priority = answer.priority.unwrap_or(priority);
+        // All go below the answer, and keep their order among themselves.
+        let most_urgent = answer.pushes.iter().map(|p| p.priority.level()).min().unwrap_or(0);
+        let down = (priority.level() + 1).saturating_sub(most_urgent);
         let mut bodies = Vec::with_capacity(answer.pushes.len());
         for push in answer.pushes {
+            let priority = Priority::new(push.priority.level() + down);
             bodies.extend(self.announce(now, received, id, priority, push));
         }
-        let Engine::Spdy(session) = &mut self.engine else { return };
+        let Engine::Spdy(session) = &mut self.engine else { return Ok(()) };
         self.unsent += UNSENT_HEAD;
         session.set_priority(id, priority);
-        let bodiless = bodiless || answer.body.is_empty();
         let begun = session.respond(id, &answer.head, bodiless);
-        let _ = begun.and_then(|()| if bodiless { Ok(()) } else { session.send(id, answer.body, true) });
+        if begun.is_ok() && !bodiless {
+            let _ = session.send(id, answer.body, true);
+        }
         for (id, body) in bodies {
             let _ = session.send(id, body, true);
         }
+        if matches!(begun, Err(spdy::SendError::Head(_))) { Err(BadHead) } else { Ok(()) }
     }
 
     /// Announces a push that goes with the answer on stream `id`; `None` if the client takes no more streams.
@@ -478,7 +507,6 @@ impl<S: Site> Connection<S> {
         push: Push,
     ) -> Option<(StreamId, Chunk)> {
         let Engine::Spdy(session) = &mut self.engine else { return None };
-        let priority = push.priority.max(Priority::new(priority.level() + 1));
         let Ok(stream) = session.push(id, &push.request, &push.head, priority) else {
             self.stats.pushes_withheld += 1;
             return None;

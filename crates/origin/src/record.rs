@@ -42,7 +42,7 @@ pub struct Stats {
     pub answers: u64,
     /// Pushes handed to the engine.
     pub pushes: u64,
-    /// Pushes that were not sent: the client allows no more streams, or is going away.
+    /// Pushes that were not sent: the client allows no more streams or is going away, or the head cannot be written.
     pub pushes_withheld: u64,
     /// Requests that the client took back before they were answered.
     pub cancelled: u64,

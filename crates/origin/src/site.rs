@@ -30,7 +30,7 @@ pub trait Site {
 /// What a client is to get.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answer {
-    /// Status, 200–999, and fields. HTTP/1.1's engine writes `Content-Length` itself, in place of what is here; SPDY's
+    /// Status, 200–999, and fields. A head that cannot be written becomes a 500 without fields or body. HTTP/1.1's engine writes `Content-Length` itself, in place of what is here; SPDY's
     /// writes none, and lets one through. `Connection: close` ends an HTTP/1.1 connection.
     pub head: ResponseHead,
     /// The body. It is dropped where none can follow: HEAD, 204, 304.
@@ -66,7 +66,7 @@ pub struct Push {
     pub head: ResponseHead,
     /// Its answer's body.
     pub body: Chunk,
-    /// How urgent it is. The connection puts it at least one level below the answer that it goes with, so that it takes
-    /// no bandwidth from what was asked for.
+    /// How urgent it is. The connection moves all pushes of an answer down by as much as puts the most urgent of them one
+    /// level below the answer, if it is not there already, so that they take no bandwidth from what was asked for.
     pub priority: Priority,
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::Sniffed;
 
 /// Answers what its path names: `/think` after 10 ms, `/push` with two pushes, `/large` with 2 MiB, `/none` with 204,
-/// anything else with the bytes uploaded.
+/// `/bad` with a head that cannot be written, anything else with the bytes uploaded.
 #[derive(Default)]
 struct Echo {
     begun: Vec<Bytes>,
@@ -43,6 +43,10 @@ impl Site for Echo {
             }
             b"/large" => answer.body = BodyRange::filler(2 << 20).into(),
             b"/none" => answer.head.status = 204,
+            b"/bad" => {
+                answer.head.fields.push("X", "a\nb");
+                answer.body = b"lost".to_vec().into();
+            }
             _ => answer.body = upload.into(),
         }
         answer
@@ -176,13 +180,14 @@ fn pushes_are_announced_before_the_answer_and_sent_after_it() {
             _ => None,
         })
         .collect();
-    // The first asked for more than the answer has, and gets one level less.
-    assert_eq!(heads, [(2, 3, "/a".into()), (4, 5, "/b".into()), (1, 0, Bytes::new())]);
+    // The first was to be more urgent than the answer: it gets one level less than that, and the second keeps its distance
+    // as far as there are levels.
+    assert_eq!(heads, [(2, 3, "/a".into()), (4, 7, "/b".into()), (1, 0, Bytes::new())]);
     assert_eq!(order(&events), [1, 2, 4]);
     let log = world.log();
     let lines: Vec<_> = log.iter().map(|r| (&r.path[..], r.pushed, r.body_len, r.protocol)).collect();
     let expected: [(&[u8], _, _, _); 3] =
-        [(b"/push", false, 19, "spdy/3.1"), (b"/a", true, 2, "spdy/3.1"), (b"/b", true, 2, "spdy/3.1")];
+        [(b"/a", true, 2, "spdy/3.1"), (b"/b", true, 2, "spdy/3.1"), (b"/push", false, 19, "spdy/3.1")];
     assert_eq!(lines, expected);
 }
 
@@ -228,6 +233,23 @@ fn an_answers_priority_overrides_the_clients() {
     }
     let events: Vec<_> = std::iter::from_fn(|| client.poll_event()).collect();
     assert_eq!(order(&events), [3, 1]);
+}
+
+#[test]
+fn a_head_that_cannot_be_written_is_the_servers_error_and_shifts_no_answer() {
+    let mut world = World::http1();
+    world.get("/bad", "");
+    world.tell("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok").unwrap();
+    let text = world.text();
+    assert!(text.starts_with("HTTP/1.1 500 ") && text.ends_with("\r\n\r\nok"), "{text}");
+    assert_eq!(world.log().iter().map(|r| (r.status, r.body_len)).collect::<Vec<_>>(), [(500, 0), (200, 2)]);
+
+    let (mut world, mut client) = spdy();
+    client.request(&head("GET", "/bad"), Priority::new(1), true).unwrap();
+    let events = world.talk(&mut client);
+    let is_500 = |e: &Event| matches!(e, Event::Response { head, fin: true, .. } if head.status == 500);
+    assert!(events.iter().any(is_500), "{events:?}");
+    assert_eq!(world.log()[0].status, 500);
 }
 
 const OFFER: &str = "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n";
