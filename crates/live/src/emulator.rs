@@ -1,0 +1,409 @@
+//! A link in real time: what one TUN device sends goes through a [`link::Path`] and comes out of another.
+//!
+//! ```text
+//! near ── up: Path ── detour ──▶ far        A packet is read, and enters the path at that moment. The path says when it is
+//! near ◀── Path ── detour :down ── far      due at the other end; then, or as soon after as the machine lets us, it is written.
+//! ```
+//!
+//! The model is that of virtual time, to the letter: `link` learns the time from its caller and catches up exactly however late it
+//! is called, so that the emulator's own lateness is never carried from one packet to the next and no rate is off because of it.
+//! What is left is the delay between the kernel's sending a packet and our reading it, and between its being due and our
+//! writing it; both are waking times, which [`timer`](crate::timer) keeps short, and the second is measured for every packet
+//! ([`WayCheck`]).
+//!
+//! One thread does it all ([`Emulator::run`]): it reads what has come in small batches, writes what is due, and sleeps until
+//! the next packet comes or is due. Packets lie in buffers that are used again, so that nothing is allocated for one.
+//!
+//! * `way`: one direction: the path, and the longer way to some destinations. Knows no clock.
+//! * `packet`: a packet and its addresses.
+//! * `check`: what was asked for beside what was achieved.
+//! * `log`: every packet's fate, for `--log`.
+
+mod check;
+mod log;
+mod packet;
+mod way;
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use base::{Duration, Instant, Rng};
+use link::PathConfig;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+use crate::Clock;
+use crate::namespace::{HEADER, Tun};
+use crate::timer::{Lead, NoSlack, Policy, on_grid};
+
+pub use check::{Check, Lateness, WayCheck};
+pub use log::{Log, LogSummary};
+
+use packet::Packet;
+use way::Way;
+
+/// A direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// From the near end to the far one.
+    Up,
+    /// From the far end to the near one.
+    Down,
+}
+
+impl Direction {
+    /// `up` or `down`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::Up => "up",
+            Direction::Down => "down",
+        }
+    }
+}
+
+/// More delay for some addresses at the far end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DelayTo {
+    /// Their common beginning.
+    pub network: IpAddr,
+    /// Its length in bits. Of several that fit, the longest counts.
+    pub prefix: u8,
+    /// Delay in each direction, beyond the link's own: behind the link's queue on the way up, before it on the way down.
+    pub delay: Duration,
+}
+
+/// What is emulated, and how.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// From the near end to the far one.
+    pub up: PathConfig,
+    /// From the far end to the near one.
+    pub down: PathConfig,
+    /// Destinations that are further away.
+    pub delays: Vec<DelayTo>,
+    /// The seed of loss and jitter.
+    pub seed: u64,
+    /// How exactly packets keep to their time.
+    pub policy: Policy,
+    /// For how long it may spin before a packet is due, if the policy is precise.
+    pub spin: Duration,
+}
+
+/// Most bytes of packets on both ways together. What comes beyond them is dropped, and counted as that.
+pub const MEMORY_MAX: usize = 512 << 20;
+
+/// Packets read at once before what is due is written.
+const BATCH: usize = 16;
+
+/// Asks a running [`Emulator`], from any thread.
+#[derive(Clone, Debug)]
+pub struct Handle(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    wake: OwnedFd,
+    /// Whether there is something to look at below.
+    asked: AtomicBool,
+    stop: AtomicBool,
+    questions: Mutex<Vec<Sender<Check>>>,
+}
+
+impl Handle {
+    /// Ends [`Emulator::run`]. Packets on the way are lost.
+    pub fn stop(&self) {
+        self.0.stop.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// What was counted so far. The answer comes when the emulator gets to it, or never if it has ended.
+    pub fn check(&self) -> Receiver<Check> {
+        let (sender, receiver) = channel();
+        self.0.questions.lock().unwrap_or_else(|e| e.into_inner()).push(sender);
+        self.wake();
+        receiver
+    }
+
+    fn wake(&self) {
+        self.0.asked.store(true, Ordering::SeqCst);
+        let _ = rustix::io::write(&self.0.wake, &1u64.to_ne_bytes());
+    }
+}
+
+/// Two devices with a link between them.
+#[derive(Debug)]
+pub struct Emulator {
+    clock: Clock,
+    policy: Policy,
+    lead: Lead,
+    up: Side,
+    down: Side,
+    delays: Vec<DelayTo>,
+    buffers: Buffers,
+    log: Option<Log>,
+    shared: Arc<Shared>,
+    started: Instant,
+}
+
+/// One direction with the devices at its ends.
+#[derive(Debug)]
+struct Side {
+    direction: Direction,
+    from: Arc<Tun>,
+    to: Arc<Tun>,
+    way: Way,
+    check: WayCheck,
+    packets: u64,
+}
+
+/// Memory for packets.
+#[derive(Debug)]
+struct Buffers {
+    free: Vec<Box<[u8]>>,
+    len: usize,
+    /// How many more may be made.
+    left: usize,
+}
+
+impl Buffers {
+    fn new(mtu: u32) -> Self {
+        let len = HEADER + mtu as usize;
+        Self { free: Vec::new(), len, left: MEMORY_MAX / len }
+    }
+
+    /// A buffer; `None` if all are in use and there may be no more.
+    fn take(&mut self) -> Option<Box<[u8]>> {
+        if let Some(buffer) = self.free.pop() {
+            return Some(buffer);
+        }
+        self.left = self.left.checked_sub(1)?;
+        Some(vec![0; self.len].into_boxed_slice())
+    }
+}
+
+impl Emulator {
+    /// An emulator between two devices, which must have one MTU. It does nothing until it [runs](Emulator::run).
+    pub fn new(config: &Config, near: Tun, far: Tun, log: Option<Log>) -> io::Result<Self> {
+        let (near, far) = (Arc::new(near), Arc::new(far));
+        let rng = Rng::new(config.seed);
+        let clock = Clock::start();
+        let shared = Shared {
+            wake: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
+            asked: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            questions: Mutex::new(Vec::new()),
+        };
+        let side = |direction, from: &Arc<Tun>, to: &Arc<Tun>, path: &PathConfig| Side {
+            direction,
+            from: from.clone(),
+            to: to.clone(),
+            way: Way::new(path, rng.substream(Direction::name(direction)), direction == Direction::Down),
+            check: WayCheck::new(path),
+            packets: 0,
+        };
+        Ok(Self {
+            clock,
+            policy: config.policy,
+            lead: Lead::up_to(config.spin),
+            up: side(Direction::Up, &near, &far, &config.up),
+            down: side(Direction::Down, &far, &near, &config.down),
+            delays: config.delays.clone(),
+            buffers: Buffers::new(near.mtu().max(far.mtu())),
+            log,
+            shared: Arc::new(shared),
+            started: clock.now(),
+        })
+    }
+
+    /// The emulator's clock, which the log's times are of.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// A handle on it.
+    pub fn handle(&self) -> Handle {
+        Handle(self.shared.clone())
+    }
+
+    /// Carries packets until it is [stopped](Handle::stop); then gives what was counted, and the log's summary if there is a log.
+    pub fn run(mut self) -> io::Result<(Check, Option<LogSummary>)> {
+        // Slack is the thread's.
+        let _slack = match self.policy {
+            Policy::Precise => Some(NoSlack::set()?),
+            Policy::Economical => None,
+        };
+        self.started = self.clock.now();
+        loop {
+            let mut idle = true;
+            for direction in [Direction::Up, Direction::Down] {
+                idle &= !self.receive(direction)?;
+                self.deliver(direction)?;
+            }
+            if self.shared.asked.load(Ordering::Relaxed) && !self.answer() {
+                break;
+            }
+            if idle {
+                self.sleep()?;
+            }
+        }
+        let log = self.log.take().map(|mut log| {
+            for side in [&mut self.up, &mut self.down] {
+                side.way.drain(&mut |packet| log.inside(side.direction, &packet));
+            }
+            log.finish()
+        });
+        Ok((self.check(), log))
+    }
+
+    fn side(&mut self, direction: Direction) -> &mut Side {
+        match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
+        }
+    }
+
+    /// Reads what has come, up to a batch; whether there was anything.
+    fn receive(&mut self, direction: Direction) -> io::Result<bool> {
+        let Self { clock, buffers, log, delays, .. } = self;
+        let side = match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
+        };
+        for n in 0..BATCH {
+            let Some(mut data) = buffers.take() else {
+                // Read it all the same, lest the device's queue is full of what came long ago.
+                let mut scrap = [0; 4_096];
+                match side.from.read(&mut scrap) {
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(n > 0),
+                    read => read?,
+                };
+                side.check.no_memory += 1;
+                continue;
+            };
+            let len = match side.from.read(&mut data) {
+                Ok(len) => len,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    buffers.free.push(data);
+                    return Ok(n > 0);
+                }
+                Err(e) => return Err(e),
+            };
+            let now = clock.now();
+            let mut packet = Packet::new(data, len, side.packets, now);
+            side.packets += 1;
+            packet.extra = packet.extra_delay(delays, side.direction);
+            packet.queue_bytes = side.way.queue_bytes();
+            side.way.receive(now, packet);
+            side.collect_dropped(buffers, log);
+        }
+        Ok(true)
+    }
+
+    /// Writes what is due.
+    fn deliver(&mut self, direction: Direction) -> io::Result<()> {
+        let Self { clock, buffers, log, .. } = self;
+        let side = match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
+        };
+        if side.way.next_time().is_none() {
+            return Ok(());
+        }
+        while let Some(packet) = side.way.deliver(clock.now()) {
+            let written = side.to.write(packet.bytes());
+            let now = clock.now();
+            match written {
+                Ok(()) => side.check.delivered(&packet, now),
+                // The kernel takes no malformed packet. It gave us this one, but it also let a program send it.
+                Err(_) => side.check.refused += 1,
+            }
+            if let Some(log) = log {
+                log.delivered(side.direction, &packet, now);
+            }
+            buffers.free.push(packet.into_buffer());
+        }
+        side.collect_dropped(buffers, log);
+        Ok(())
+    }
+
+    /// Sleeps until something comes or is due, or spins if the latter is soon.
+    fn sleep(&mut self) -> io::Result<()> {
+        let next = self.up.way.next_time().into_iter().chain(self.down.way.next_time()).min();
+        let now = self.clock.now();
+        let (wake, precise) = match (next, self.policy) {
+            (None, _) => (None, false),
+            (Some(next), Policy::Economical) => (Some(on_grid(self.clock, next)), false),
+            (Some(next), Policy::Precise) => {
+                (Some(Instant::ZERO + next.since(Instant::ZERO + self.lead.get())), true)
+            }
+        };
+        if wake.is_some_and(|wake| wake <= now) {
+            std::hint::spin_loop();
+            return Ok(());
+        }
+        let timeout = wake.map(|wake| timespec(wake.since(now)));
+        let mut fds = [
+            PollFd::new(&*self.up.from, PollFlags::IN),
+            PollFd::new(&*self.down.from, PollFlags::IN),
+            PollFd::new(&self.shared.wake, PollFlags::IN),
+        ];
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(0) => {
+                if let (Some(wake), true) = (wake, precise) {
+                    self.lead.learn(self.clock.now().since(wake));
+                }
+                Ok(())
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Answers whoever has asked; whether to go on.
+    fn answer(&mut self) -> bool {
+        self.shared.asked.store(false, Ordering::SeqCst);
+        let _ = rustix::io::read(&self.shared.wake, &mut [0u8; 8]);
+        let questions: Vec<_> = {
+            let mut questions = self.shared.questions.lock().unwrap_or_else(|e| e.into_inner());
+            questions.drain(..).collect()
+        };
+        if !questions.is_empty() {
+            let check = self.check();
+            questions.iter().for_each(|question| drop(question.send(check.clone())));
+        }
+        !self.shared.stop.load(Ordering::SeqCst)
+    }
+
+    fn check(&mut self) -> Check {
+        let span = self.clock.now().since(self.started);
+        let mut way = |direction| {
+            let side = self.side(direction);
+            side.check.path = *side.way.stats();
+            side.check.clone()
+        };
+        Check { up: way(Direction::Up), down: way(Direction::Down), span, lead: self.lead.get() }
+    }
+}
+
+impl Side {
+    /// Takes back what the way has dropped.
+    fn collect_dropped(&mut self, buffers: &mut Buffers, log: &mut Option<Log>) {
+        while let Some(dropped) = self.way.poll_dropped() {
+            self.check.dropped(dropped.why, dropped.packet.number);
+            if let Some(log) = log {
+                log.dropped(self.direction, &dropped);
+            }
+            buffers.free.push(dropped.packet.into_buffer());
+        }
+    }
+}
+
+fn timespec(span: Duration) -> Timespec {
+    let nanos = span.as_nanos();
+    Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as _ }
+}
+
+#[cfg(test)]
+mod tests;

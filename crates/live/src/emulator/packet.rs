@@ -1,0 +1,172 @@
+//! A packet, and what its header tells.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use base::{Duration, Instant};
+use link::Mark;
+
+use super::{DelayTo, Direction};
+use crate::namespace::HEADER;
+
+/// A packet on its way.
+#[derive(Debug)]
+pub(super) struct Packet {
+    /// [`HEADER`] bytes, the IP packet, and room.
+    data: Box<[u8]>,
+    len: usize,
+    flow: u64,
+    /// Its number in its direction, from 0.
+    pub number: u64,
+    /// Delay beyond the link's.
+    pub extra: Duration,
+    /// Bytes that waited for the line when it came.
+    pub queue_bytes: u64,
+    /// When it was read.
+    pub entered: Instant,
+    /// When it went on the line.
+    pub line: Instant,
+    /// When its last bit had left the line.
+    pub sent: Instant,
+    /// When it is to be written.
+    pub due: Instant,
+}
+
+impl Packet {
+    pub fn new(data: Box<[u8]>, len: usize, number: u64, now: Instant) -> Self {
+        let flow = Ends::read(&data[HEADER.min(len)..len]).hash();
+        let extra = Duration::ZERO;
+        Self { data, len, flow, number, extra, queue_bytes: 0, entered: now, line: now, sent: now, due: now }
+    }
+
+    /// What is written to a device: header and packet.
+    pub fn bytes(&self) -> &[u8] {
+        &self.data[..self.len]
+    }
+
+    /// The IP packet.
+    pub fn ip(&self) -> &[u8] {
+        &self.data[HEADER.min(self.len)..self.len]
+    }
+
+    pub fn into_buffer(self) -> Box<[u8]> {
+        self.data
+    }
+
+    /// Its addresses and ports.
+    pub fn ends(&self) -> Ends {
+        Ends::read(self.ip())
+    }
+
+    /// The delay that the longest fitting rule adds for the packet's far end.
+    pub fn extra_delay(&self, rules: &[DelayTo], direction: Direction) -> Duration {
+        if rules.is_empty() {
+            return Duration::ZERO;
+        }
+        let ends = self.ends();
+        let far = match direction {
+            Direction::Up => ends.to,
+            Direction::Down => ends.from,
+        };
+        let fitting = rules.iter().filter(|rule| shares_prefix(rule.network, far, rule.prefix));
+        fitting.max_by_key(|rule| rule.prefix).map_or(Duration::ZERO, |rule| rule.delay)
+    }
+}
+
+impl link::Packet for Packet {
+    fn wire_len(&self) -> u32 {
+        (self.len - HEADER.min(self.len)) as u32
+    }
+
+    fn flow(&self) -> u64 {
+        self.flow
+    }
+
+    fn mark(&mut self, mark: Mark, at: Instant) {
+        match mark {
+            Mark::Line => self.line = at,
+            Mark::Sent => self.sent = at,
+            Mark::Arrives => self.due = at,
+        }
+    }
+}
+
+/// Whether two addresses of one family begin with the same `prefix` bits.
+fn shares_prefix(a: IpAddr, b: IpAddr, prefix: u8) -> bool {
+    let differing = match (a, b) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => (a.to_bits() ^ b.to_bits()).leading_zeros(),
+        (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits() ^ b.to_bits()).leading_zeros(),
+        _ => return false,
+    };
+    differing >= u32::from(prefix)
+}
+
+/// Who talks to whom. What is no IP packet has addresses and ports of zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ends {
+    /// The IP protocol: 6 is TCP, 17 UDP.
+    pub protocol: u8,
+    pub from: IpAddr,
+    pub to: IpAddr,
+    /// Zero if the protocol has none, or this is not the first fragment.
+    pub from_port: u16,
+    pub to_port: u16,
+}
+
+impl Ends {
+    /// Reads the headers of an IP packet (RFC 791 section 3.1, RFC 8200 section 3) as far as they go. IPv6 extension headers are not
+    /// followed.
+    pub fn read(ip: &[u8]) -> Self {
+        let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let mut ends = Ends { protocol: 0, from: nobody, to: nobody, from_port: 0, to_port: 0 };
+        let v4 = |at| ip.get(at..at + 4).and_then(|b| <[u8; 4]>::try_from(b).ok()).map(Ipv4Addr::from);
+        let v6 = |at| ip.get(at..at + 16).and_then(|b| <[u8; 16]>::try_from(b).ok()).map(Ipv6Addr::from);
+        let ports = match ip.first().map(|b| b >> 4) {
+            Some(4) => {
+                let (Some(from), Some(to)) = (v4(12), v4(16)) else { return ends };
+                (ends.protocol, ends.from, ends.to) = (ip[9], from.into(), to.into());
+                let offset = u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff;
+                if offset != 0 {
+                    return ends;
+                }
+                usize::from(ip[0] & 0x0f) * 4
+            }
+            Some(6) => {
+                let (Some(from), Some(to)) = (v6(8), v6(24)) else { return ends };
+                (ends.protocol, ends.from, ends.to) = (ip[6], from.into(), to.into());
+                40
+            }
+            _ => return ends,
+        };
+        if let (6 | 17, Some(&[a, b, c, d])) = (ends.protocol, ip.get(ports..ports + 4)) {
+            (ends.from_port, ends.to_port) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+        }
+        ends
+    }
+
+    /// A number for the flow, the same for every packet of it in this direction.
+    pub fn hash(&self) -> u64 {
+        let wide = |address: IpAddr| match address {
+            IpAddr::V4(v4) => u128::from(v4.to_bits()),
+            IpAddr::V6(v6) => v6.to_bits(),
+        };
+        let (from, to) = (wide(self.from), wide(self.to));
+        let ports =
+            u64::from(self.protocol) << 32 | u64::from(self.from_port) << 16 | u64::from(self.to_port);
+        let parts = [from as u64, (from >> 64) as u64, to as u64, (to >> 64) as u64, ports];
+        // Steele, Lea and Flood's splitmix64 finaliser, over each part.
+        parts.iter().fold(0, |hash: u64, part| {
+            let mut h = (hash ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            h = (h ^ (h >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            h = (h ^ (h >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            h ^ (h >> 31)
+        })
+    }
+}
+
+impl fmt::Display for Ends {
+    /// `6,10.0.0.1:1234,10.0.0.2:80`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}:{},{}:{}", self.protocol, self.from, self.from_port, self.to, self.to_port)
+    }
+}

@@ -1,0 +1,208 @@
+//! The emulator's parts in virtual time.
+
+use std::net::Ipv4Addr;
+
+use link::{LossConfig, QueueConfig, Rate};
+
+use super::packet::Ends;
+use super::*;
+
+/// An IPv4 packet with ports, as a device gives it.
+fn packet(from: Ipv4Addr, to: Ipv4Addr, len: usize, number: u64, at: Instant) -> Packet {
+    let mut data = vec![0; HEADER + len];
+    let ip = &mut data[HEADER..];
+    ip[0] = 0x45;
+    ip[9] = 17;
+    ip[12..16].copy_from_slice(&from.octets());
+    ip[16..20].copy_from_slice(&to.octets());
+    ip[20..24].copy_from_slice(&[0x12, 0x34, 0, 80]);
+    Packet::new(data.into(), HEADER + len, number, at)
+}
+
+const NEAR: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 2);
+const FAR: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 1);
+const SERVER: Ipv4Addr = Ipv4Addr::new(100, 66, 0, 7);
+
+fn ms(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(ms)
+}
+
+fn path(kbps: u64, delay_ms: u64) -> PathConfig {
+    let rate = Rate::Constant(base::Bitrate::from_kbps(kbps).unwrap());
+    PathConfig { rate, delay: Duration::from_millis(delay_ms), ..PathConfig::default() }
+}
+
+fn rules() -> Vec<DelayTo> {
+    let rule = |address: Ipv4Addr, prefix, delay_ms| DelayTo {
+        network: address.into(),
+        prefix,
+        delay: Duration::from_millis(delay_ms),
+    };
+    vec![rule(Ipv4Addr::new(100, 66, 0, 0), 15, 40), rule(SERVER, 32, 25), rule(Ipv4Addr::UNSPECIFIED, 0, 7)]
+}
+
+#[test]
+fn a_packet_tells_who_talks_to_whom() {
+    let packet = packet(NEAR, FAR, 100, 3, ms(0));
+    assert_eq!(packet.ends().to_string(), "17,100.64.0.2:4660,100.64.0.1:80");
+    assert_eq!((link::Packet::wire_len(&packet), packet.number), (100, 3));
+    let mut ip = packet.ip().to_vec();
+    ip[7] = 1; // a later fragment: its first bytes are no ports
+    assert_eq!(Ends::read(&ip).to_port, 0);
+    let mut v6 = vec![0u8; 44];
+    (v6[0], v6[6], v6[7], v6[23], v6[39], v6[43]) = (0x60, 6, 64, 1, 2, 80);
+    assert_eq!(Ends::read(&v6).to_string(), "6,::1:0,::2:80");
+}
+
+#[test]
+fn flows_differ_by_any_of_their_five_parts_and_anything_may_come() {
+    let base = packet(NEAR, FAR, 60, 0, ms(0));
+    let mut hashes = std::collections::BTreeSet::new();
+    for byte in [9, 12, 16, 20, 22] {
+        let mut ip = base.ip().to_vec();
+        ip[byte] ^= if byte == 9 { 23 } else { 1 }; // TCP for UDP
+        hashes.insert(Ends::read(&ip).hash());
+    }
+    hashes.insert(base.ends().hash());
+    assert_eq!(hashes.len(), 6);
+    // Cut anywhere, with any first byte, it is read without complaint.
+    for first in [0x45, 0x4f, 0x60, 0x00, 0xff] {
+        let mut ip = base.ip().to_vec();
+        ip[0] = first;
+        (0..ip.len()).for_each(|len| assert!(Ends::read(&ip[..len]).protocol <= ip[9]));
+    }
+}
+
+/// The most specific rule counts, by destination on the way up and by source on the way down.
+#[test]
+fn the_longest_prefix_decides_the_extra_delay() {
+    for (far, extra_ms) in [(SERVER, 25), (Ipv4Addr::new(100, 67, 1, 1), 40), (FAR, 7)] {
+        let up = packet(NEAR, far, 60, 0, ms(0)).extra_delay(&rules(), Direction::Up);
+        let down = packet(far, NEAR, 60, 0, ms(0)).extra_delay(&rules(), Direction::Down);
+        assert_eq!((up, down), (Duration::from_millis(extra_ms), Duration::from_millis(extra_ms)), "{far}");
+    }
+    assert_eq!(packet(NEAR, SERVER, 60, 0, ms(0)).extra_delay(&[], Direction::Up), Duration::ZERO);
+}
+
+/// Two packets at once, the first to a server that is 25 ms further away. Each takes 12 ms on the line and 10 ms of delay.
+fn two_ways(detour_first: bool) -> Vec<(u64, Instant)> {
+    let mut way = Way::new(&path(1_000, 10), Rng::new(1), detour_first);
+    for (number, extra) in [(0, 25), (1, 0)] {
+        let mut packet = packet(NEAR, SERVER, 1_500, number, ms(0));
+        packet.extra = Duration::from_millis(extra);
+        way.receive(ms(0), packet);
+    }
+    let mut out = Vec::new();
+    while let Some(at) = way.next_time() {
+        while let Some(packet) = way.deliver(at) {
+            assert_eq!(packet.due, at, "due when it is delivered");
+            out.push((packet.number, at));
+        }
+    }
+    out
+}
+
+#[test]
+fn the_detour_lies_behind_the_queue_on_the_way_up_and_before_it_on_the_way_down() {
+    assert_eq!(
+        two_ways(false),
+        [(1, ms(34)), (0, ms(47))],
+        "both went over the line first, one after the other"
+    );
+    assert_eq!(two_ways(true), [(1, ms(22)), (0, ms(47))], "only one of them came at once");
+}
+
+/// A way that is looked at late moves packets at the moments at which it should have.
+#[test]
+fn lateness_is_not_carried_on() {
+    let mut way = Way::new(&path(1_000, 10), Rng::new(1), true);
+    for number in 0..3 {
+        let mut packet = packet(NEAR, SERVER, 1_500, number, ms(0));
+        packet.extra = Duration::from_millis(5 * number);
+        way.receive(ms(0), packet);
+    }
+    let out: Vec<_> = std::iter::from_fn(|| way.deliver(ms(1_000))).map(|p| (p.number, p.due)).collect();
+    assert_eq!(out, [(0, ms(22)), (1, ms(34)), (2, ms(46))]);
+}
+
+#[test]
+fn the_check_measures_rate_and_delay_by_the_clock_and_not_by_the_model() {
+    let config = path(1_000, 10);
+    let mut way = Way::new(&config, Rng::new(1), false);
+    let mut check = WayCheck::new(&config);
+    (0..100).for_each(|n| way.receive(ms(0), packet(NEAR, FAR, 1_500, n, ms(0))));
+    // Written 1 % too slowly, as a broken emulator would.
+    while let Some(due) = way.next_time() {
+        let packet = way.deliver(due).unwrap();
+        check.delivered(&packet, Instant::from_nanos(due.as_nanos() / 100 * 101));
+    }
+    check.path = *way.stats();
+    let rate = check.rate_bps().unwrap();
+    assert!((rate / 1e6 - 1.0 / 1.01).abs() < 1e-6, "{rate}");
+    let (asked, achieved) = check.delay().unwrap();
+    assert_eq!(asked, Duration::from_millis(10));
+    assert!(achieved > Duration::from_millis(16), "{achieved:?}");
+    let late = check.lateness().unwrap();
+    assert!((late.max.as_millis_f64() - 12.1).abs() < 0.02, "{late:?}");
+    assert_eq!(late.over_1ms_pct, 93.0, "all but those due before 100 ms");
+}
+
+#[test]
+fn losses_in_bursts_have_a_wider_interval() {
+    let interval = |loss: LossConfig| {
+        let mut check = WayCheck::new(&PathConfig { loss, ..PathConfig::default() });
+        check.path.packets_in = 10_000;
+        check.path.dropped_loss = 210;
+        let (share, (low, high)) = check.loss().unwrap();
+        assert_eq!(share, 0.021);
+        high - low
+    };
+    let single = interval(LossConfig::Bernoulli { p: 0.02 });
+    assert!((single - 2.0 * 1.96 * (0.02f64 * 0.98 / 1e4).sqrt()).abs() < 1e-9);
+    assert!(interval(LossConfig::burst(0.02, 5.0).unwrap()) > 2.5 * single);
+}
+
+#[test]
+fn runs_of_losses_are_counted_as_one() {
+    let mut check = WayCheck::new(&PathConfig::default());
+    [0, 1, 2, 5, 7, 8].iter().for_each(|n| check.dropped(link::DropCause::Loss, *n));
+    assert_eq!(check.loss_runs, 3);
+    check.dropped(link::DropCause::Full, 9);
+    assert_eq!((check.full, check.aqm), (1, 0));
+}
+
+#[test]
+fn memory_for_packets_is_bounded_and_used_again() {
+    let mut buffers = Buffers::new(1_500);
+    buffers.left = 2;
+    let (a, b) = (buffers.take().unwrap(), buffers.take());
+    assert!(b.is_some() && buffers.take().is_none());
+    buffers.free.push(a);
+    assert!(buffers.take().is_some() && buffers.take().is_none());
+}
+
+/// One line a packet, whatever became of it.
+#[test]
+fn the_log_tells_every_packets_fate() {
+    let file = std::env::temp_dir().join(format!("velodrome-log-{}.csv", std::process::id()));
+    let mut log = Log::create(&file).unwrap();
+    let config = PathConfig { queue: QueueConfig::drop_tail(1_500), ..path(1_000, 10) };
+    let mut way = Way::new(&config, Rng::new(1), false);
+    (0..3).for_each(|n| way.receive(ms(0), packet(NEAR, FAR, 1_500, n, ms(0))));
+    let dropped = way.poll_dropped().unwrap();
+    log.dropped(Direction::Up, &dropped);
+    log.delivered(Direction::Up, &way.deliver(ms(22)).unwrap(), Instant::from_nanos(22_000_123));
+    way.drain(&mut |packet| log.inside(Direction::Up, &packet));
+    let summary = log.finish();
+    assert!((summary.rows, summary.lost) == (3, 0) && summary.error.is_none());
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let flow = format!("{:016x},17,100.64.0.2:4660,100.64.0.1:80", dropped.packet.ends().hash());
+    let expected = [
+        log::HEAD.trim_end().to_owned(),
+        format!("up,2,{flow},1500,0,0,0,,,,full"),
+        format!("up,0,{flow},1500,0,0,0,12000000,22000000,22000123,delivered"),
+        format!("up,1,{flow},1500,0,0,12000000,24000000,34000000,,inside"),
+    ];
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+}

@@ -1,0 +1,203 @@
+//! Devices, addresses and routes: the few requests of rtnetlink(7) that are needed, one after the other.
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
+    RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+
+/// A route: which addresses lie behind which device, and how TCP is to begin with them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Route {
+    /// Address and length of the prefix; 0.0.0.0/0 for all.
+    pub to: (Ipv4Addr, u8),
+    /// The device.
+    pub device: String,
+    /// The addresses are this network's own: whoever listens on all addresses listens on these.
+    pub local: bool,
+    /// Segments that a connection may have in flight at first.
+    pub initial_cwnd: Option<u32>,
+    /// Segments that a connection announces as its receive window at first.
+    pub initial_rwnd: Option<u32>,
+    /// Most bytes that a connection announces as its receive window.
+    pub window: Option<u32>,
+    /// Congestion control.
+    pub congestion: Option<String>,
+}
+
+impl Route {
+    /// A route that leaves TCP as it is.
+    pub fn new(to: (Ipv4Addr, u8), device: &str) -> Self {
+        let device = device.to_owned();
+        Self {
+            to,
+            device,
+            local: false,
+            initial_cwnd: None,
+            initial_rwnd: None,
+            window: None,
+            congestion: None,
+        }
+    }
+
+    /// The same, but to addresses of the network's own.
+    pub fn local(self) -> Self {
+        Self { local: true, ..self }
+    }
+
+    fn metrics(&self) -> Vec<RouteMetric> {
+        let mut metrics = Vec::new();
+        metrics.extend(self.initial_cwnd.map(RouteMetric::InitCwnd));
+        metrics.extend(self.initial_rwnd.map(RouteMetric::InitRwnd));
+        metrics.extend(self.window.map(RouteMetric::Window));
+        metrics.extend(self.congestion.clone().map(RouteMetric::CcAlgo));
+        metrics
+    }
+}
+
+/// What the kernel has counted on a device. On a TUN device, "sent" is what it gave us.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct DeviceCounts {
+    /// Packets received.
+    pub received: u64,
+    /// Packets that were to be received and were dropped.
+    pub received_dropped: u64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets that were to be sent and were dropped.
+    pub sent_dropped: u64,
+}
+
+/// The routing table of a network's own addresses (rtnetlink(7), `RT_TABLE_LOCAL`).
+const TABLE_LOCAL: u8 = 255;
+
+/// A netlink socket in the calling thread's network namespace.
+pub(super) struct Netlink {
+    socket: Socket,
+    sequence: u32,
+}
+
+impl Netlink {
+    pub fn open() -> io::Result<Self> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        Ok(Self { socket, sequence: 0 })
+    }
+
+    /// The number of the device of this name.
+    pub fn index_of(&mut self, device: &str) -> io::Result<u32> {
+        Ok(self.link(device)?.header.index)
+    }
+
+    /// Brings a device up, its MTU and the number of packets that may wait in it set before if they are given.
+    pub fn set_link(&mut self, index: u32, mtu: Option<u32>, queue: Option<u32>) -> io::Result<()> {
+        let mut link = LinkMessage::default();
+        link.header.index = index;
+        link.header.flags = LinkFlags::Up;
+        link.header.change_mask = LinkFlags::Up;
+        link.attributes.extend(mtu.map(LinkAttribute::Mtu));
+        link.attributes.extend(queue.map(LinkAttribute::TxQueueLen));
+        self.request(RouteNetlinkMessage::SetLink(link), 0).map(|_| ())
+    }
+
+    /// Gives a device an address, and the one at the other end of its wire.
+    pub fn add_address(&mut self, index: u32, local: Ipv4Addr, peer: Ipv4Addr) -> io::Result<()> {
+        let mut address = AddressMessage::default();
+        address.header.family = AddressFamily::Inet;
+        address.header.prefix_len = 32;
+        address.header.index = index;
+        address.attributes =
+            vec![AddressAttribute::Local(local.into()), AddressAttribute::Address(peer.into())];
+        self.request(RouteNetlinkMessage::NewAddress(address), NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
+    }
+
+    pub fn add_route(&mut self, route: &Route) -> io::Result<()> {
+        let mut message = RouteMessage::default();
+        message.header = RouteHeader {
+            address_family: AddressFamily::Inet,
+            destination_prefix_length: route.to.1,
+            table: if route.local { TABLE_LOCAL } else { RouteHeader::RT_TABLE_MAIN },
+            protocol: RouteProtocol::Static,
+            scope: if route.local { RouteScope::Host } else { RouteScope::Link },
+            kind: if route.local { RouteType::Local } else { RouteType::Unicast },
+            ..message.header
+        };
+        if route.to.1 > 0 {
+            message.attributes.push(RouteAttribute::Destination(RouteAddress::Inet(route.to.0)));
+        }
+        message.attributes.push(RouteAttribute::Oif(self.index_of(&route.device)?));
+        let metrics = route.metrics();
+        if !metrics.is_empty() {
+            message.attributes.push(RouteAttribute::Metrics(metrics));
+        }
+        self.request(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
+    }
+
+    pub fn counts(&mut self, device: &str) -> io::Result<DeviceCounts> {
+        let link = self.link(device)?;
+        let stats = link.attributes.iter().find_map(|attribute| match attribute {
+            LinkAttribute::Stats64(s) => Some(DeviceCounts {
+                received: s.rx_packets,
+                received_dropped: s.rx_dropped,
+                sent: s.tx_packets,
+                sent_dropped: s.tx_dropped,
+            }),
+            _ => None,
+        });
+        stats.ok_or_else(|| io::Error::other("the kernel gives no counters"))
+    }
+
+    fn link(&mut self, device: &str) -> io::Result<LinkMessage> {
+        let mut link = LinkMessage::default();
+        link.attributes.push(LinkAttribute::IfName(device.to_owned()));
+        match self.request(RouteNetlinkMessage::GetLink(link), 0)? {
+            Some(RouteNetlinkMessage::NewLink(link)) => Ok(link),
+            _ => Err(io::Error::other("the kernel does not describe the device")),
+        }
+    }
+
+    /// Sends a request and waits until the kernel has done it; gives what it answered besides, if anything.
+    fn request(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+    ) -> io::Result<Option<RouteNetlinkMessage>> {
+        self.sequence += 1;
+        let mut header = NetlinkHeader::default();
+        header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+        header.sequence_number = self.sequence;
+        let mut packet = NetlinkMessage::new(header, NetlinkPayload::from(message));
+        packet.finalize();
+        let mut bytes = vec![0; packet.buffer_len()];
+        packet.serialize(&mut bytes);
+        self.socket.send(&bytes, 0)?;
+        let mut answer = None;
+        loop {
+            let (bytes, _) = self.socket.recv_from_full()?;
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let message =
+                    NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest).map_err(io::Error::other)?;
+                // Messages are aligned to four bytes.
+                let len = (message.header.length as usize).next_multiple_of(4);
+                rest = rest.get(len..).unwrap_or_default();
+                match message.payload {
+                    NetlinkPayload::Error(e) if e.code.is_some() => return Err(e.to_io()),
+                    NetlinkPayload::Error(_) => return Ok(answer),
+                    NetlinkPayload::InnerMessage(inner) => answer = Some(inner),
+                    _ => {}
+                }
+            }
+        }
+    }
+}

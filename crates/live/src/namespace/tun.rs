@@ -1,0 +1,89 @@
+//! Network devices whose wire is this program.
+
+use std::fs::File;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{OFlags, fcntl_setfl};
+
+use super::netlink::Netlink;
+use super::{Error, sys};
+
+/// What a TUN device is to be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TunConfig {
+    /// Its name, at most 15 bytes; `%d` stands for a number that is free.
+    pub name: String,
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// The address at the other end.
+    pub peer: Ipv4Addr,
+    /// Bytes of the largest IP packet.
+    pub mtu: u32,
+}
+
+/// A TUN device. What the kernel sends over it is read here, what is written here the kernel receives. It is gone once this is.
+#[derive(Debug)]
+pub struct Tun {
+    fd: OwnedFd,
+    name: String,
+    mtu: u32,
+}
+
+/// Bytes before each packet: the `struct virtio_net_hdr` of the Virtual I/O Device specification, section 5.1.6. Its only
+/// use here is to leave checksums undone: a packet that comes with an unfinished checksum is written as it came, and the kernel
+/// at the other end takes it for good.
+pub const HEADER: usize = 10;
+
+/// Packets that may wait to be read. More than a program that does not get its turn for a while lets come.
+const QUEUE: u32 = 10_000;
+
+pub(super) fn open(config: &TunConfig) -> Result<Tun, Error> {
+    let no_tun = |source| Error::NoTun { source };
+    let file = File::options().read(true).write(true).open("/dev/net/tun").map_err(no_tun)?;
+    let fd = OwnedFd::from(file);
+    let name = sys::make_tun(fd.as_fd(), &config.name).map_err(no_tun)?;
+    let tun = Tun { fd, name, mtu: config.mtu };
+    tun.set_up(config).map_err(Error::refused("set a TUN device up"))?;
+    Ok(tun)
+}
+
+impl Tun {
+    fn set_up(&self, config: &TunConfig) -> io::Result<()> {
+        fcntl_setfl(&self.fd, OFlags::RDWR | OFlags::NONBLOCK)?;
+        let mut netlink = Netlink::open()?;
+        let index = netlink.index_of(&self.name)?;
+        // Without this, IPv6 says hello over every new device, in the middle of whatever is measured.
+        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", self.name), "1");
+        netlink.add_address(index, config.address, config.peer)?;
+        netlink.set_link(index, Some(config.mtu), Some(QUEUE))
+    }
+
+    /// Its name in its network.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Bytes of the largest IP packet.
+    pub fn mtu(&self) -> u32 {
+        self.mtu
+    }
+
+    /// Reads a packet, [`HEADER`] bytes before it, into `buffer`, which must have room; `WouldBlock` if there is none.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::read(&self.fd, buffer)?)
+    }
+
+    /// Writes a packet, [`HEADER`] bytes before it.
+    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
+        rustix::io::write(&self.fd, packet)?;
+        Ok(())
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
