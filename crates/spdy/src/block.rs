@@ -157,16 +157,22 @@ impl Block {
 /// stream is reset with; the block was inflated, so the session goes on.
 pub(crate) fn parse(
     version: Version,
-    block: &[u8],
+    whole: &Bytes,
     limits: &Limits,
     mut sink: impl FnMut(Bytes, Bytes),
 ) -> Result<(), Status> {
-    let whole = Bytes::copy_from_slice(block);
-    let mut reader = Reader { rest: &whole, wide: version != Version::V2 };
+    let mut reader = Reader { rest: whole, wide: version != Version::V2 };
     let count = reader.number()?;
     if count > limits.headers {
         return Err(Status::FRAME_TOO_LARGE);
     }
+    // A value with several parts becomes as many fields.
+    let mut room = limits.headers;
+    let mut take = |name, value| {
+        room = room.checked_sub(1).ok_or(Status::FRAME_TOO_LARGE)?;
+        sink(name, value);
+        Ok(())
+    };
     let mut seen = Seen::default();
     for _ in 0..count {
         let name = reader.string(limits)?;
@@ -176,14 +182,14 @@ pub(crate) fn parse(
         }
         let name = whole.slice_ref(name);
         if !holds(value, 0) {
-            sink(name, whole.slice_ref(value));
+            take(name, whole.slice_ref(value))?;
             continue;
         }
         for part in value.split(|b| *b == 0) {
             if part.is_empty() {
                 return Err(Status::PROTOCOL_ERROR);
             }
-            sink(name.clone(), whole.slice_ref(part));
+            take(name.clone(), whole.slice_ref(part))?;
         }
     }
     if reader.rest.is_empty() { Ok(()) } else { Err(Status::PROTOCOL_ERROR) }

@@ -6,6 +6,7 @@
 
 use std::sync::LazyLock;
 
+use bytes::Bytes;
 use zlib_rs::{Inflate, InflateError, InflateFlush, Status as Progress};
 
 use crate::block::{Block, Class};
@@ -105,7 +106,7 @@ const KEPT: usize = 64 * 1024;
 pub(crate) struct Decompressor {
     dictionary: &'static Dictionary,
     inflate: Option<Inflate>,
-    /// The block that was inflated last, then room.
+    /// Room to inflate in.
     buffer: Vec<u8>,
 }
 
@@ -115,16 +116,14 @@ impl Decompressor {
     }
 
     /// Inflates one whole block. After an error the context is lost, and with it the session.
-    pub(crate) fn inflate(&mut self, mut block: &[u8], limits: &Limits) -> Result<&[u8], Misbehaviour> {
+    pub(crate) fn inflate(&mut self, mut block: &[u8], limits: &Limits) -> Result<Bytes, Misbehaviour> {
         let inflate = self.inflate.get_or_insert_with(|| Inflate::new(true, 15));
         let compressed = block.len() as u64;
-        if self.buffer.len() > KEPT {
-            self.buffer = Vec::new();
-        }
         let mut len = 0;
         loop {
             if self.buffer.len() == len {
-                self.buffer.resize((2 * len).max(ROOM), 0);
+                // One byte more than is allowed tells that it is too much.
+                self.buffer.resize((2 * len).max(ROOM).min(limits.block as usize + 1), 0);
             }
             let (read, written) = (inflate.total_in(), inflate.total_out());
             let outcome = inflate.decompress(block, &mut self.buffer[len..], InflateFlush::SyncFlush);
@@ -148,7 +147,11 @@ impl Decompressor {
                 }
             }
         }
-        Ok(&self.buffer[..len])
+        let inflated = Bytes::copy_from_slice(&self.buffer[..len]);
+        if self.buffer.len() > KEPT {
+            self.buffer = Vec::new();
+        }
+        Ok(inflated)
     }
 }
 

@@ -56,6 +56,10 @@ pub enum Misbehaviour {
     /// More answers to the peer's frames wait to be sent than [`Limits::answers`](crate::Limits::answers) allows: it
     /// asks and does not read.
     TooManyAnswers,
+    /// More heads wait to be taken with [`poll_event`](crate::Session::poll_event) than
+    /// [`Limits::heads`](crate::Limits::heads) allows. It is the caller's own fault if it does not take the events after
+    /// each input.
+    TooManyHeads,
 }
 
 impl fmt::Display for Error {
@@ -86,6 +90,7 @@ impl fmt::Display for Misbehaviour {
             Self::StreamZero => write!(f, "a stream's frame on stream 0"),
             Self::PushWithoutAssociation => write!(f, "a push associated with stream 0"),
             Self::TooManyAnswers => write!(f, "more frames to answer than it reads answers"),
+            Self::TooManyHeads => write!(f, "more header fields at once than can be taken"),
         }
     }
 }

@@ -135,6 +135,8 @@ pub(crate) struct Parts {
     version: Option<Bytes>,
     status: Option<Bytes>,
     pub(crate) fields: Fields,
+    /// What it holds in memory, in bytes.
+    pub(crate) cost: u32,
 }
 
 impl Parts {

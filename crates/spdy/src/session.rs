@@ -7,6 +7,7 @@ mod http;
 mod input;
 mod output;
 mod streams;
+mod told;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -14,6 +15,8 @@ use std::fmt;
 use base::{Chunk, ChunkQueue, Fields, Instant};
 use bytes::{Bytes, BytesMut};
 use mux::{Lifecycle, RecvWindow, Scheduler, SendWindow};
+
+use told::Told;
 
 use crate::block::Block;
 use crate::compress::{Compressor, Decompressor};
@@ -27,6 +30,8 @@ use crate::{
 /// No window may be larger (§2.6.8).
 const MAX_WINDOW: i64 = i32::MAX as i64;
 const MAX_ID: u32 = i32::MAX as u32;
+/// Pings that may wait for their echo; the oldest is forgotten for the next.
+const PINGS_MAX: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Role {
@@ -62,6 +67,8 @@ struct Stream {
     counted: bool,
     /// Bytes handed up and not yet consumed.
     unconsumed: u64,
+    /// Credit that is still to be told, in bytes.
+    owed: u64,
     /// The request that a push belongs to; 0 for what is no push.
     push_of: u32,
     /// Scheme, authority and path: of requests, where pushes are matched against them, and of pushes.
@@ -83,7 +90,7 @@ pub struct Session {
     /// The latest time told.
     now: Instant,
     failed: Option<Misbehaviour>,
-    events: VecDeque<Event>,
+    events: Told,
     stats: Stats,
 
     streams: BTreeMap<u32, Stream>,
@@ -92,6 +99,8 @@ pub struct Session {
     peer_id: u32,
     open_ours: u32,
     open_peers: u32,
+    /// Streams of the peer's that have ended and whose data is not all consumed.
+    unread_peers: u32,
     goaway_sent: bool,
     goaway_received: bool,
 
@@ -105,6 +114,10 @@ pub struct Session {
     answers: usize,
     /// The rest of the data frame that is being sent; it goes before `control`.
     data: ChunkQueue,
+    /// Credit of the session's window that is still to be told; and the streams that are owed some. It is written once what
+    /// goes before it is out, so that a peer that does not read it makes it larger and no more frames of it.
+    owed: u64,
+    owed_streams: VecDeque<u32>,
     ready: Scheduler<u32>,
     compressor: Compressor,
     block: Block,
@@ -151,13 +164,14 @@ impl Session {
             role,
             now: Instant::ZERO,
             failed: None,
-            events: VecDeque::new(),
+            events: Told::default(),
             stats: Stats::default(),
             streams: BTreeMap::new(),
             next_id: if role == Role::Client { 1 } else { 2 },
             peer_id: 0,
             open_ours: 0,
             open_peers: 0,
+            unread_peers: 0,
             goaway_sent: false,
             goaway_received: false,
             input: Framer::default(),
@@ -166,6 +180,8 @@ impl Session {
             control: BytesMut::new(),
             answers: 0,
             data: ChunkQueue::new(),
+            owed: 0,
+            owed_streams: VecDeque::new(),
             ready: Scheduler::new(config.fairness),
             compressor: Compressor::new(config.version, config.compression),
             block: Block::default(),
@@ -273,7 +289,7 @@ impl Session {
             Announce::OnEachStream => RecvWindow::granting(policy, DEFAULT_WINDOW),
         };
         if let Some(delta) = credit.filter(|_| life.can_receive() && self.has_stream_windows()) {
-            self.emit(Control::WindowUpdate { id, delta: delta as u32 });
+            self.answer(Control::WindowUpdate { id, delta: delta as u32 });
         }
         let stream = Stream {
             life,
@@ -286,6 +302,7 @@ impl Session {
             replied: false,
             counted: true,
             unconsumed: 0,
+            owed: 0,
             push_of: 0,
             target: None,
         };
@@ -380,7 +397,7 @@ impl Session {
     /// arrives for it is discarded, and none of its events follow. With CANCEL, the pushes that belong to it end too
     /// (§3.3.2). A stream that has ended needs no RST_STREAM and gets none.
     pub fn reset(&mut self, id: StreamId, status: Status) {
-        self.events.retain(|event| event.stream() != Some(id));
+        self.events.forget(id);
         if self.remove(id.0) {
             let status = status.on(self.config.version);
             self.emit(Control::RstStream { id: id.0, status });
@@ -398,8 +415,11 @@ impl Session {
         stream.unconsumed -= n;
         let rtt = self.stats.rtt_min;
         let credit = stream.recv.consume(self.now, n, rtt).filter(|_| stream.life.can_receive());
-        if let Some(delta) = credit.filter(|_| self.has_stream_windows()) {
-            self.emit(Control::WindowUpdate { id: id.0, delta: delta as u32 });
+        if let Some(delta) = credit.filter(|_| self.config.flow_control != FlowControl::None) {
+            if stream.owed == 0 {
+                self.owed_streams.push_back(id.0);
+            }
+            stream.owed += delta;
         }
         self.credit_session(n);
         self.settle(id.0);
@@ -414,7 +434,8 @@ impl Session {
         }
     }
 
-    /// Asks for an echo; [`Event::Pong`] tells the round-trip time.
+    /// Asks for an echo; [`Event::Pong`] tells the round-trip time. Of more than 64 that wait for theirs, the oldest are
+    /// forgotten.
     pub fn ping(&mut self, now: Instant) {
         self.tell(now);
         if self.failed.is_none() {
@@ -435,11 +456,13 @@ impl Session {
         let interrupted = self.open_ids().map(StreamId).collect();
         self.streams.clear();
         self.ready = Scheduler::new(self.config.fairness);
-        (self.open_ours, self.open_peers) = (0, 0);
+        (self.open_ours, self.open_peers, self.unread_peers) = (0, 0, 0);
         self.data.clear();
         self.control.clear();
+        self.owed = 0;
+        self.owed_streams.clear();
         self.goaway_received = true;
-        self.events.push_back(Event::Closed { interrupted });
+        self.events.push(Event::Closed { interrupted });
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called; `None` without [`Config::keep_alive`] or while no
@@ -460,16 +483,16 @@ impl Session {
         }
         if self.probing.take().is_some() {
             self.heard = Some(now);
-            self.events.push_back(Event::Unresponsive);
+            self.events.push(Event::Unresponsive);
         } else {
             self.probing = Some(now);
             self.send_ping(false);
         }
     }
 
-    /// What happened next.
+    /// What happened next. Take all there is after each input: [`Limits::heads`](crate::Limits::heads) bounds what waits.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.pop()
     }
 
     fn tell(&mut self, now: Instant) {
@@ -500,12 +523,14 @@ impl Session {
 
     /// Drops a stream from the table, with what it holds. Gives false if it was no longer open.
     fn remove(&mut self, id: u32) -> bool {
-        let Some(stream) = self.streams.remove(&id) else { return false };
+        let Some(stream) = self.take_out(id) else { return false };
         if stream.scheduled {
             self.ready.remove(stream.priority.level(), &id);
         }
         if stream.counted {
             self.uncount(id);
+        } else if !self.is_ours(id) {
+            self.unread_peers -= 1;
         }
         self.credit_session(stream.unconsumed);
         stream.counted
@@ -521,17 +546,25 @@ impl Session {
 
     /// Lets a stream go whose directions have both ended, once everything it delivered is read.
     fn settle(&mut self, id: u32) {
-        let Some(stream) = self.streams.get_mut(&id) else { return };
-        if !stream.life.is_closed() {
-            return;
-        }
-        let done = stream.unconsumed == 0;
+        let peers = u32::from(!self.is_ours(id));
+        let Some(stream) = self.streams.get_mut(&id).filter(|s| s.life.is_closed()) else { return };
+        let is_read = stream.unconsumed == 0;
         if std::mem::replace(&mut stream.counted, false) {
             self.uncount(id);
+            self.unread_peers += peers;
         }
-        if done {
-            self.streams.remove(&id);
+        if is_read {
+            self.unread_peers -= peers;
+            self.take_out(id);
         }
+    }
+
+    fn take_out(&mut self, id: u32) -> Option<Stream> {
+        let stream = self.streams.remove(&id)?;
+        if stream.owed > 0 {
+            self.owed_streams.retain(|owed| *owed != id);
+        }
+        Some(stream)
     }
 
     /// Ends the pushes that belong to a cancelled request.
@@ -540,7 +573,7 @@ impl Session {
             self.streams.iter().filter(|(_, s)| s.push_of == request).map(|(id, _)| *id).collect();
         for id in pushes {
             if self.remove(id) {
-                self.events.push_back(Event::Reset { id: StreamId(id), status: Status::CANCEL, by });
+                self.events.push(Event::Reset { id: StreamId(id), status: Status::CANCEL, by });
             }
         }
     }
@@ -550,9 +583,6 @@ impl Session {
         if !self.has_session_window() {
             return;
         }
-        let credit = self.recv_window.consume(self.now, n, self.stats.rtt_min);
-        if let Some(delta) = credit {
-            self.emit(Control::WindowUpdate { id: 0, delta: delta as u32 });
-        }
+        self.owed += self.recv_window.consume(self.now, n, self.stats.rtt_min).unwrap_or(0);
     }
 }

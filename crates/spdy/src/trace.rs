@@ -151,7 +151,7 @@ impl Decoder {
         let raw = self.decompressor.inflate(compressed, &self.limits)?;
         let raw_len = raw.len() as u32;
         let mut fields = Fields::new();
-        let read = block::parse(self.version, raw, &self.limits, |name, value| fields.push(name, value));
+        let read = block::parse(self.version, &raw, &self.limits, |name, value| fields.push(name, value));
         Ok(Block { wire_len: compressed.len() as u32, raw_len, fields, fault: read.err() })
     }
 }

@@ -3,7 +3,7 @@ use super::*;
 fn read(version: Version, raw: &[u8]) -> Result<Vec<(String, String)>, Status> {
     let mut out = Vec::new();
     let text = |b: Bytes| String::from_utf8_lossy(&b).into_owned();
-    parse(version, raw, &Limits::default(), |n, v| out.push((text(n), text(v))))?;
+    parse(version, &Bytes::copy_from_slice(raw), &Limits::default(), |n, v| out.push((text(n), text(v))))?;
     Ok(out)
 }
 

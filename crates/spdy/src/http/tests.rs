@@ -26,7 +26,7 @@ fn pairs(version: Version, block: &Block) -> Vec<String> {
     let mut out = Vec::new();
     let text = |b: &Bytes| String::from_utf8_lossy(b).into_owned();
     let sink = |n: Bytes, v: Bytes| out.push(format!("{}={}", text(&n), text(&v)));
-    block::parse(version, block.bytes(), &Limits::default(), sink).unwrap();
+    block::parse(version, &Bytes::copy_from_slice(block.bytes()), &Limits::default(), sink).unwrap();
     out
 }
 
@@ -60,7 +60,7 @@ fn heads_come_back_as_they_were_sent() {
         let read = |block: &Block| {
             let mut parts = Parts::default();
             let sink = |name, value| parts.push(version, name, value);
-            block::parse(version, block.bytes(), &Limits::default(), sink).unwrap();
+            block::parse(version, &Bytes::copy_from_slice(block.bytes()), &Limits::default(), sink).unwrap();
             parts
         };
         put_request(version, &sent, &mut block).unwrap();

@@ -2,6 +2,7 @@
 //! `crate::http`.
 
 use base::{Fields, RequestHead, ResponseHead};
+use bytes::Bytes;
 
 use super::input::Syn;
 use super::{Role, Session, Stream};
@@ -76,6 +77,7 @@ impl Session {
     pub(super) fn requested(&mut self, syn: Syn, parts: Parts) {
         let Syn { id, opening, wire_len, .. } = syn;
         let Opening { priority, fin, .. } = opening;
+        let cost = parts.cost;
         let Some(head) = parts.request() else {
             // The stream is not kept: what else comes for it is discarded.
             let bad_request = ResponseHead { status: 400, fields: Fields::new() };
@@ -88,7 +90,7 @@ impl Session {
         };
         self.open_peers += 1;
         self.insert(id, opening.life_of_recipient(), priority);
-        self.events.push_back(Event::Request { id: StreamId(id), head, priority, fin, wire_len });
+        self.events.push_head(Event::Request { id: StreamId(id), head, priority, fin, wire_len }, cost);
         self.settle(id);
     }
 
@@ -98,6 +100,7 @@ impl Session {
         let Syn { id, opening, .. } = syn;
         let opening = Opening { unidirectional: true, ..opening };
         let Opening { priority, associated, fin, .. } = opening;
+        let cost = parts.cost;
         let (head, response) = parts.push_of().ok_or(Status::PROTOCOL_ERROR)?;
         let associated = associated.ok_or(Status::INVALID_STREAM)?;
         let ours = self.is_ours(associated.0);
@@ -108,7 +111,11 @@ impl Session {
         if *scheme != head.scheme || *authority != head.authority {
             return Err(Status::REFUSED_STREAM);
         }
-        let target = [head.scheme.clone(), head.authority.clone(), head.path.clone()];
+        // A copy, as the parts of the head keep all of its block in memory.
+        let target = [&head.scheme, &head.authority, &head.path].map(|part| Bytes::copy_from_slice(part));
+        if target.iter().map(Bytes::len).sum::<usize>() > self.config.limits.push_target as usize {
+            return Err(Status::REFUSED_STREAM);
+        }
         let has_response = response.is_some();
         self.open_peers += 1;
         let stream = self.insert(id, opening.life_of_recipient(), priority);
@@ -116,15 +123,19 @@ impl Session {
         stream.target = Some(target);
         stream.replied = has_response;
         let id = StreamId(id);
-        self.events.push_back(Event::Pushed { id, associated, head, response, priority, fin });
+        self.events.push_head(Event::Pushed { id, associated, head, response, priority, fin }, cost);
         self.settle(id.0);
         Ok(())
     }
 
-    /// The response of a request, or of a push that had none yet.
-    pub(super) fn responded(&mut self, id: u32, head: ResponseHead, fin: bool, wire_len: u32) {
+    /// The response of a request, or of a push that had none yet. One without a status is the stream's error (§3.2.2).
+    pub(super) fn responded(&mut self, id: u32, parts: Parts, fin: bool, wire_len: u32) {
+        let cost = parts.cost;
+        let Some(head) = parts.response() else {
+            return self.stream_error(id, Status::PROTOCOL_ERROR);
+        };
         self.replied(id, fin);
-        self.events.push_back(Event::Response { id: StreamId(id), head, fin, wire_len });
+        self.events.push_head(Event::Response { id: StreamId(id), head, fin, wire_len }, cost);
         self.settle(id);
     }
 }

@@ -27,6 +27,9 @@ struct More {
     wire_len: u32,
 }
 
+/// What a field holds beside its bytes: its place in a vector that has grown by doubling.
+const FIELD_COST: u32 = 2 * size_of::<base::Field>() as u32;
+
 impl Session {
     /// Takes bytes from the transport. On an error the session is over; what [`poll_transmit`](Self::poll_transmit) still
     /// gives should be sent before the connection is closed.
@@ -38,11 +41,7 @@ impl Session {
         self.heard = Some(now);
         self.probing = None;
         self.input.push(chunk);
-        let read = match self.read() {
-            Ok(()) if self.answers > self.config.limits.answers as usize => Err(Misbehaviour::TooManyAnswers),
-            read => read,
-        };
-        read.map_err(|what| {
+        self.read().map_err(|what| {
             self.fail(what);
             Error::PeerMisbehaved(what)
         })
@@ -65,8 +64,21 @@ impl Session {
                     self.control_frame(frame, len)?;
                 }
             }
+            self.check_backlog()?;
         }
         Ok(())
+    }
+
+    /// Whether the peer asks faster than it reads, or says more than can be taken.
+    fn check_backlog(&self) -> Result<(), Misbehaviour> {
+        let limits = &self.config.limits;
+        if self.answers > limits.answers as usize {
+            Err(Misbehaviour::TooManyAnswers)
+        } else if self.events.heads() > u64::from(limits.heads) {
+            Err(Misbehaviour::TooManyHeads)
+        } else {
+            Ok(())
+        }
     }
 
     /// A data frame begins: windows count all of it now. A stream that may not have it is reset; the payload is then
@@ -122,7 +134,7 @@ impl Session {
         if fin {
             stream.life.end_receive();
         }
-        self.events.push_back(Event::Data { id: StreamId(id), chunk, fin });
+        self.events.push(Event::Data { id: StreamId(id), chunk, fin });
         if fin {
             self.settle(id);
         }
@@ -172,10 +184,11 @@ impl Session {
         self.stats.heads_received += u64::from(wire_len);
         self.stats.blocks_received_raw += raw.len() as u64;
         let mut parts = Parts::default();
-        let read = block::parse(*version, raw, limits, |name, value| match mapping {
+        let read = block::parse(*version, &raw, limits, |name, value| match mapping {
             Mapping::Http => parts.push(*version, name, value),
             Mapping::Streams => parts.fields.push(name, value),
         });
+        parts.cost = raw.len() as u32 + parts.fields.len() as u32 * FIELD_COST;
         Ok(read.map(|()| parts))
     }
 
@@ -199,6 +212,8 @@ impl Session {
         }
         let parts = match parts {
             Ok(_) if self.open_peers >= self.config.max_concurrent_streams => Err(Status::REFUSED_STREAM),
+            // As many again may have ended before all they brought was read.
+            Ok(_) if self.unread_peers >= self.config.max_concurrent_streams => Err(Status::REFUSED_STREAM),
             Ok(_) if self.config.version == Version::V3 && syn.slot != 0 => Err(Status::INVALID_CREDENTIALS),
             parts => parts,
         };
@@ -209,7 +224,7 @@ impl Session {
                 Ok(())
             }
             (Mapping::Streams, _) => {
-                self.opened(syn, parts.fields);
+                self.opened(syn, parts);
                 Ok(())
             }
         });
@@ -230,11 +245,8 @@ impl Session {
         };
         match (parts, mapping) {
             (Err(status), _) => self.stream_error(id, status),
-            (Ok(parts), Mapping::Streams) => self.accepted(id, parts.fields, fin, wire_len),
-            (Ok(parts), Mapping::Http) => match parts.response() {
-                Some(head) => self.responded(id, head, fin, wire_len),
-                None => self.stream_error(id, Status::PROTOCOL_ERROR),
-            },
+            (Ok(parts), Mapping::Streams) => self.accepted(id, parts, fin, wire_len),
+            (Ok(parts), Mapping::Http) => self.responded(id, parts, fin, wire_len),
         }
         Ok(())
     }
@@ -258,16 +270,14 @@ impl Session {
         match parts {
             // The rest of a push whose SYN_STREAM only named it (§3.3.1).
             Ok(parts) if stream.push_of != 0 && !stream.replied && parts.has_status() => {
-                match parts.response() {
-                    Some(head) => self.responded(id, head, fin, wire_len),
-                    None => self.stream_error(id, Status::PROTOCOL_ERROR),
-                }
+                self.responded(id, parts, fin, wire_len);
             }
             Ok(parts) => {
                 if fin {
                     stream.life.end_receive();
                 }
-                self.events.push_back(Event::Headers { id: StreamId(id), fields: parts.fields, fin });
+                let cost = parts.cost;
+                self.events.push_head(Event::Headers { id: StreamId(id), fields: parts.fields, fin }, cost);
                 self.settle(id);
             }
             Err(status) => self.stream_error(id, status),
@@ -295,7 +305,7 @@ impl Session {
             return Err(Misbehaviour::StreamZero);
         }
         if self.remove(id) {
-            self.events.push_back(Event::Reset { id: StreamId(id), status, by: By::Peer });
+            self.events.push(Event::Reset { id: StreamId(id), status, by: By::Peer });
             if status == Status::CANCEL && self.role == Role::Server {
                 self.end_pushes(id, By::Peer);
             }
@@ -304,11 +314,11 @@ impl Session {
     }
 
     /// The stream is over by the peer's fault.
-    fn stream_error(&mut self, id: u32, status: Status) {
+    pub(super) fn stream_error(&mut self, id: u32, status: Status) {
         let status = status.on(self.config.version);
         self.answer(Control::RstStream { id, status });
         if self.remove(id) {
-            self.events.push_back(Event::Reset { id: StreamId(id), status, by: By::Us });
+            self.events.push(Event::Reset { id: StreamId(id), status, by: By::Us });
         }
     }
 
@@ -334,7 +344,7 @@ impl Session {
                 _ => {}
             }
         }
-        self.events.push_back(Event::Settings(entries));
+        self.events.push(Event::Settings(entries));
         Ok(())
     }
 
@@ -373,7 +383,7 @@ impl Session {
         let rtt = self.now.since(ping.sent);
         self.stats.rtt_min = Some(self.stats.rtt_min.map_or(rtt, |least| least.min(rtt)));
         if ping.asked {
-            self.events.push_back(Event::Pong { rtt });
+            self.events.push(Event::Pong { rtt });
         }
     }
 
@@ -385,7 +395,7 @@ impl Session {
             self.remove(*id);
         }
         let unprocessed = unprocessed.into_iter().map(StreamId).collect();
-        self.events.push_back(Event::GoAway { last_good_id, status, unprocessed });
+        self.events.push(Event::GoAway { last_good_id, status, unprocessed });
     }
 
     /// Streams that are closed or never were may be credited: the frame crossed something of ours (§2.3.6).

@@ -3,7 +3,7 @@
 use base::{Chunk, Instant};
 use bytes::Bytes;
 
-use super::{Finish, Ping, Session};
+use super::{Finish, MAX_WINDOW, PINGS_MAX, Ping, Session};
 use crate::frame::{Control, HEADER_LEN, Head};
 use crate::{GoAwayStatus, Misbehaviour};
 
@@ -17,6 +17,9 @@ impl Session {
         self.tell(now);
         if max == 0 {
             return None;
+        }
+        if self.data.is_empty() && self.control.is_empty() {
+            self.tell_credit();
         }
         if self.data.is_empty() && self.control.is_empty() {
             self.frame_data(max);
@@ -33,6 +36,30 @@ impl Session {
             self.answers = 0;
         }
         Some(Chunk::Bytes(chunk))
+    }
+
+    /// Writes the credit that is owed, a frame for each window.
+    fn tell_credit(&mut self) {
+        for i in 0..self.owed_streams.len() {
+            let id = self.owed_streams[i];
+            let Some(stream) = self.streams.get_mut(&id) else {
+                unreachable!("a stream takes its debt with it")
+            };
+            let delta = std::mem::take(&mut stream.owed);
+            if stream.life.can_receive() {
+                self.credit(id, delta);
+            }
+        }
+        self.owed_streams.clear();
+        let delta = std::mem::take(&mut self.owed);
+        if delta > 0 {
+            self.credit(0, delta);
+        }
+    }
+
+    /// More than a window's largest size is owed only to a peer that has overrun it.
+    fn credit(&mut self, id: u32, delta: u64) {
+        self.emit(Control::WindowUpdate { id, delta: delta.min(MAX_WINDOW as u64) as u32 });
     }
 
     /// Makes a data frame of the stream whose turn it is, if one can send.
@@ -138,6 +165,9 @@ impl Session {
     pub(super) fn send_ping(&mut self, asked: bool) {
         let id = self.next_ping;
         self.next_ping = self.next_ping.wrapping_add(2);
+        if self.pings.len() == PINGS_MAX {
+            self.pings.pop_front();
+        }
         self.pings.push_back(Ping { id, sent: self.now, asked });
         self.emit(Control::Ping { id });
     }
@@ -153,7 +183,9 @@ impl Session {
         self.input.clear();
         self.streams.clear();
         self.ready = mux::Scheduler::new(self.config.fairness);
-        (self.open_ours, self.open_peers) = (0, 0);
+        (self.open_ours, self.open_peers, self.unread_peers) = (0, 0, 0);
+        self.owed = 0;
+        self.owed_streams.clear();
         self.send_goaway(GoAwayStatus::PROTOCOL_ERROR);
     }
 }

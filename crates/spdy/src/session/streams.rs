@@ -5,6 +5,7 @@ use base::Fields;
 use super::Session;
 use super::input::Syn;
 use crate::block::Block;
+use crate::http::Parts;
 use crate::{BadHead, Event, Mapping, OpenError, Opening, SendError, StreamId, Version};
 
 /// Writes a block of `fields` as they are. Names become lower-case; several of one name become one with all values.
@@ -41,18 +42,20 @@ impl Session {
     }
 
     /// The peer opened a stream.
-    pub(super) fn opened(&mut self, syn: Syn, fields: Fields) {
+    pub(super) fn opened(&mut self, syn: Syn, parts: Parts) {
         let Syn { id, opening, wire_len, .. } = syn;
+        let Parts { fields, cost, .. } = parts;
         self.open_peers += 1;
         self.insert(id, opening.life_of_recipient(), opening.priority);
-        self.events.push_back(Event::Opened { id: StreamId(id), fields, opening, wire_len });
+        self.events.push_head(Event::Opened { id: StreamId(id), fields, opening, wire_len }, cost);
         self.settle(id);
     }
 
     /// The peer accepted one of ours.
-    pub(super) fn accepted(&mut self, id: u32, fields: Fields, fin: bool, wire_len: u32) {
+    pub(super) fn accepted(&mut self, id: u32, parts: Parts, fin: bool, wire_len: u32) {
+        let Parts { fields, cost, .. } = parts;
         self.replied(id, fin);
-        self.events.push_back(Event::Accepted { id: StreamId(id), fields, fin, wire_len });
+        self.events.push_head(Event::Accepted { id: StreamId(id), fields, fin, wire_len }, cost);
         self.settle(id);
     }
 }
