@@ -11,7 +11,8 @@ use clap::Args;
 use live::fetch::Protocol;
 use live::serve::{Config, Content, Event, Folder, Server, Summary, Uploads};
 use live::tls;
-use origin::Record;
+use origin::{BadPushRule, PushRules, Record, Recording};
+use page::Page;
 use serde_json::json;
 
 use crate::fetch::{Negotiate, Settings, TlsVersion, open_key_log, protocol};
@@ -44,9 +45,40 @@ pub struct ServeArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "The site")]
 struct SiteArgs {
+    /// What SPDY pushes: a rule (`/ -> /style.css /app.js`; `*` stands for anything), a file of them, or, for a recorded
+    /// page, `auto`: what its markup and style sheets ask the document's own host for. May be given several times.
+    #[arg(long, value_name = "RULE|FILE|auto")]
+    push: Vec<String>,
     /// Folder: take POST and PUT, and answer with length and CRC-32 of what came.
     #[arg(long)]
     uploads: bool,
+    /// Recorded page: which of the recording's pages, from 1.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    page: u32,
+    /// Recorded page: how near to a recorded request another must come to get its answer.
+    #[arg(long, value_enum, default_value = "closest", value_name = "HOW")]
+    matching: Matching,
+    /// Recorded page: how long answers take.
+    #[arg(long, value_enum, default_value = "recorded", value_name = "HOW")]
+    think: Think,
+}
+
+/// How near a request must come.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum Matching {
+    /// Method, path and query are the recorded ones.
+    Exact,
+    /// The same path, and the recorded query that is nearest.
+    Closest,
+}
+
+/// How long answers take.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum Think {
+    /// As long as the recorded server took.
+    Recorded,
+    /// No time.
+    None,
 }
 
 /// What is spoken.
@@ -133,15 +165,87 @@ fn version_3(text: &str) -> Result<spdy::Version, String> {
     }
 }
 
+/// What `--push` says.
+enum Pushes {
+    Automatic,
+    Rules(PushRules),
+}
+
 /// Carries the verb out.
 pub fn serve(args: &ServeArgs) -> Result<Exit, String> {
     let what = args.what.display();
+    let said = |e: BadPushRule| format!("--push: {e}");
+    let pushes = pushes(&args.site.push)?;
     if args.what.is_dir() {
         let uploads = if args.site.uploads { Uploads::Counted } else { Uploads::Refused };
-        let mut folder = Folder::new(&args.what, uploads).map_err(|e| format!("{what}: {e}"))?;
+        let folder = Folder::new(&args.what, uploads).map_err(|e| format!("{what}: {e}"))?;
+        let mut folder = match pushes {
+            Pushes::Automatic => {
+                return Err("--push auto: a folder does not tell what its pages need; give rules".into());
+            }
+            Pushes::Rules(rules) => folder.with_pushes(rules).map_err(said)?,
+        };
         return run(args, &mut folder, &[]);
     }
-    Err(format!("{what}: no such folder or recording"))
+    if !args.what.exists() {
+        return Err(format!("{what}: no such folder or recording"));
+    }
+    let mut pages = page::har::read_with_bodies(&args.what).map_err(|e| e.to_string())?;
+    let (count, index) = (pages.len(), args.site.page as usize - 1);
+    if index >= count {
+        return Err(format!("--page {}: {what} has {count}", index + 1));
+    }
+    let (page, bodies) = pages.swap_remove(index);
+    drop(pages);
+    describe(args, &page, bodies.len());
+    let matching = match args.site.matching {
+        Matching::Exact => origin::Matching::Exact,
+        Matching::Closest => origin::Matching::Closest,
+    };
+    let think = match args.site.think {
+        Think::Recorded => origin::Think::Recorded,
+        Think::None => origin::Think::Fixed(Duration::ZERO),
+    };
+    let recording = Recording::new(&page, think, matching).with_bodies(bodies);
+    let mut recording = match pushes {
+        Pushes::Automatic => recording.with_automatic_pushes(),
+        Pushes::Rules(rules) => recording.with_pushes(&rules).map_err(said)?,
+    };
+    let hosts: Vec<_> = page.hosts.iter().map(|h| h.name.clone()).collect();
+    run(args, &mut recording, &hosts)
+}
+
+fn pushes(given: &[String]) -> Result<Pushes, String> {
+    if given == ["auto"] {
+        return Ok(Pushes::Automatic);
+    }
+    let mut text = String::new();
+    for rule in given {
+        match rule.as_str() {
+            "auto" => return Err("--push auto: takes no rules beside it".into()),
+            rule if rule.contains("->") => text += rule,
+            file => text += &std::fs::read_to_string(file).map_err(|e| format!("--push {file}: {e}"))?,
+        }
+        text.push('\n');
+    }
+    text.parse().map(Pushes::Rules).map_err(|e: BadPushRule| format!("--push: {e}"))
+}
+
+/// Says what a recording is served as, and how a browser finds it.
+fn describe(args: &ServeArgs, page: &Page, bodies: usize) {
+    if args.quiet || args.json {
+        return;
+    }
+    let (resources, hosts) = (page.resources.len(), page.hosts.len());
+    print::err(&format!("{}: {resources} resources of {hosts} hosts, {bodies} with bodies\n", page.url));
+    for assumption in &page.assumptions {
+        print::err(&format!("  assumed: {assumption}\n"));
+    }
+    if let Some(listen) = args.listen.first() {
+        print::err(&format!(
+            "a browser finds all its hosts here with --host-resolver-rules=\"MAP * {listen}\" (Chrome)\n"
+        ));
+    }
 }
 
 /// Serves until it is stopped. `hosts` are names that a certificate made on the spot should have.

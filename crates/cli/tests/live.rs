@@ -206,3 +206,74 @@ fn protocols_are_negotiated_under_tls() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("certificate not accepted"), "{}", stderr(&output));
 }
+
+/// A recording of a document with a style sheet and an image.
+const RECORDING: &str = r#"{"log":{"version":"1.2","creator":{"name":"test","version":"1"},
+"pages":[{"startedDateTime":"2012-05-01T10:00:00.000Z","id":"p","title":"A page","pageTimings":{"onLoad":900}}],
+"entries":[
+{"pageref":"p","startedDateTime":"2012-05-01T10:00:00.000Z","time":100,"request":{"method":"GET","url":"http://a.example/","httpVersion":"HTTP/1.1","headers":[],"headersSize":-1,"bodySize":0},
+ "response":{"status":200,"httpVersion":"HTTP/1.1","headers":[{"name":"Content-Type","value":"text/html"}],"content":{"size":15,"mimeType":"text/html","text":"<p>as recorded."},"headersSize":-1,"bodySize":15},"timings":{"send":0,"wait":50,"receive":50}},
+{"pageref":"p","startedDateTime":"2012-05-01T10:00:00.200Z","time":100,"request":{"method":"GET","url":"http://a.example/s.css?v=1","httpVersion":"HTTP/1.1","headers":[],"headersSize":-1,"bodySize":0},
+ "_initiator":{"type":"parser","url":"http://a.example/"},
+ "response":{"status":200,"httpVersion":"HTTP/1.1","headers":[{"name":"Content-Type","value":"text/css"}],"content":{"size":900,"mimeType":"text/css"},"headersSize":-1,"bodySize":900},"timings":{"send":0,"wait":50,"receive":50}},
+{"pageref":"p","startedDateTime":"2012-05-01T10:00:00.300Z","time":100,"request":{"method":"GET","url":"http://b.example/i.png","httpVersion":"HTTP/1.1","headers":[],"headersSize":-1,"bodySize":0},
+ "response":{"status":200,"httpVersion":"HTTP/1.1","headers":[{"name":"Content-Type","value":"image/png"}],"content":{"size":5000,"mimeType":"image/png"},"headersSize":-1,"bodySize":5000},"timings":{"send":0,"wait":50,"receive":50}}
+]}}"#;
+
+#[test]
+fn a_recording_is_served_with_all_its_hosts_on_one_port_and_pushes() {
+    let dir = Dir::new("serve-har");
+    dir.write("page.har", RECORDING);
+    let server = Server::start(&dir, &["page.har", "--push", "auto", "--think", "none"]);
+    let port = server.address.rsplit(':').next().unwrap();
+    let at = |host: &str, path: &str| format!("http://{host}:{port}{path}");
+    let (a, b) = (at("a.example", "/"), at("b.example", "/i.png"));
+    let near = at("a.example", "/s.css?v=2");
+    let output = velodrome(
+        &dir,
+        &[
+            "fetch",
+            "--protocols",
+            "spdy/3.1",
+            "--resolve",
+            "a.example:127.0.0.1",
+            "--resolve",
+            "b.example:127.0.0.1",
+            "--json",
+            "-o",
+            "out",
+            &a,
+            &b,
+            &near,
+        ],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let rows: Vec<serde_json::Value> =
+        stdout(&output).lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let sizes: Vec<_> = rows.iter().map(|r| r["body_bytes"].as_u64().unwrap()).collect();
+    assert_eq!(sizes, [15, 5_000, 900, 900], "document, image, near style sheet, pushed style sheet");
+    assert_eq!(rows[3]["pushed_with"], 0);
+    assert_eq!(std::fs::read(dir.0.join("out/index.html")).unwrap(), b"<p>as recorded.");
+    let (_, log) = server.stop();
+    let near = log.lines().find(|l| l.contains("v=2")).expect("it is in the log");
+    assert!(!near.contains("\"matched\":\"exact\""), "{near}");
+}
+
+#[test]
+fn push_rules_of_a_folder_push_its_files_and_bad_ones_are_refused() {
+    let dir = site("serve-push");
+    let rule = "/ -> /large";
+    let server = Server::start(&dir, &["www", "--push", rule]);
+    let url = server.url("http", "/");
+    let output = velodrome(&dir, &["fetch", "--protocols", "spdy/2", "--json", &url]);
+    let rows: Vec<serde_json::Value> =
+        stdout(&output).lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(rows.len(), 2, "{}", stderr(&output));
+    assert_eq!((rows[1]["pushed_with"].as_u64(), rows[1]["body_bytes"].as_u64()), (Some(0), Some(400_000)));
+    for (bad, wanted) in [("/ -> /none", "/none"), ("/ > /large", "cannot read"), ("auto", "give rules")] {
+        let output = velodrome(&dir, &["serve", "www", "--listen", "127.0.0.1:0", "--push", bad]);
+        assert_eq!(output.status.code(), Some(2));
+        let said = stderr(&output);
+        assert!(said.contains(wanted) || said.contains("No such file"), "{said}");
+    }
+}

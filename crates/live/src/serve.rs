@@ -10,13 +10,15 @@ mod folder;
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{BodyRange, Duration, Instant};
 use bytes::BytesMut;
 use mio::net::{TcpListener, TcpStream};
-use origin::{Record, Site};
+use origin::{Record, Recording, Site};
+use page::Page;
 
 use crate::tls::{Acceptor, Negotiated};
 use crate::{Reactor, Waker};
@@ -31,6 +33,13 @@ pub trait Content: Site {
     /// # Errors
     /// If they cannot be had any more: a file has become shorter. The connection that was to carry them is closed.
     fn read(&mut self, range: BodyRange, out: &mut BytesMut) -> io::Result<()>;
+}
+
+impl<P: Deref<Target = Page>> Content for Recording<P> {
+    fn read(&mut self, range: BodyRange, out: &mut BytesMut) -> io::Result<()> {
+        Recording::read(self, range, out);
+        Ok(())
+    }
 }
 
 /// How to serve.

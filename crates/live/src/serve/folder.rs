@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use base::{BodyRange, Chunk, Fields, RequestHead, ResponseHead};
 use bytes::BytesMut;
-use origin::{Answer, Site};
+use origin::{Answer, BadPushRule, Push, PushRules, Site, push_priority};
+use page::Kind;
 use percent_encoding::percent_decode;
 
 use super::Content;
@@ -33,6 +34,7 @@ const OPEN_MAX: usize = 256;
 pub struct Folder {
     root: PathBuf,
     uploads: Uploads,
+    pushes: PushRules,
     /// Large files asked for so far; a body's source is an index here.
     large: Vec<Large>,
     /// Indices of those that are open, the one longest unused first.
@@ -63,7 +65,17 @@ impl Folder {
         if !root.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
-        Ok(Self { root, uploads, large: Vec::new(), open: Vec::new() })
+        Ok(Self { root, uploads, pushes: PushRules::default(), large: Vec::new(), open: Vec::new() })
+    }
+
+    /// Pushes by these rules.
+    ///
+    /// # Errors
+    /// A rule that names what is not in the folder.
+    pub fn with_pushes(mut self, rules: PushRules) -> Result<Self, BadPushRule> {
+        rules.check(|path| self.find(path.as_bytes()).is_ok())?;
+        self.pushes = rules;
+        Ok(self)
     }
 
     /// The file that a request's path names.
@@ -83,8 +95,32 @@ impl Folder {
         if file.starts_with(&self.root) && file.is_file() { Ok(file) } else { Err(404) }
     }
 
+    /// The file with what is pushed along.
     fn get(&mut self, request: &RequestHead) -> Answer {
-        match self.find(&request.path).map(|file| self.open(&file)) {
+        let mut answer = self.answer_to(&request.path);
+        if answer.head.status == 200 && &*request.method == b"GET" {
+            let paths: Vec<String> = self.pushes.pushes(&request.path).map(str::to_owned).collect();
+            answer.pushes = paths.into_iter().filter_map(|path| self.push(path, request)).collect();
+        }
+        answer
+    }
+
+    /// A file that has gone since the rules were checked is not pushed.
+    fn push(&mut self, path: String, request: &RequestHead) -> Option<Push> {
+        let Answer { head, body, .. } = self.answer_to(path.as_bytes());
+        let kind = match head.fields.get_str("content-type") {
+            Some("text/css") => Kind::Style,
+            Some(script) if script.ends_with("javascript") => Kind::Script,
+            Some(image) if image.starts_with("image/") => Kind::Image,
+            Some(font) if font.starts_with("font/") => Kind::Font,
+            _ => Kind::Other,
+        };
+        let request = RequestHead { path: path.into(), fields: Fields::new(), ..request.clone() };
+        (head.status == 200).then(|| Push { request, head, body, priority: push_priority(kind) })
+    }
+
+    fn answer_to(&mut self, path: &[u8]) -> Answer {
+        match self.find(path).map(|file| self.open(&file)) {
             Ok(Ok(answer)) => answer,
             Ok(Err(e)) if e.kind() == io::ErrorKind::PermissionDenied => Answer::bare(403),
             Ok(Err(_)) => Answer::bare(404),
