@@ -10,14 +10,22 @@
 //! * [`Stream`]: a TCP connection, in clear text or under TLS, never blocking.
 //! * [`fetch`]: a client for HTTP/1.1 and SPDY.
 //! * [`serve`]: a server for any [`origin::Site`].
+//! * `emulator`: a link in real time, between two TUN devices (Linux).
+//! * `namespace`: networks of one's own without root, and TUN devices between them (Linux).
+//! * [`streams`]: SPDY streams without HTTP, client and server, as Kubernetes speaks them.
 //! * [`tls`]: BoringSSL: ALPN, NPN, False Start, tickets, record sizes, stapling, key log.
 
 mod clock;
+#[cfg(target_os = "linux")]
+pub mod emulator;
 pub mod fetch;
+#[cfg(target_os = "linux")]
+pub mod namespace;
 mod reactor;
 pub mod serve;
 mod socket;
 mod stream;
+pub mod streams;
 pub mod timer;
 pub mod tls;
 mod wire;

@@ -268,7 +268,7 @@ mod tests {
         let mut lead = Lead::up_to(Duration::from_micros(80));
         (0..100).for_each(|_| lead.learn(Duration::from_millis(5)));
         assert_eq!(lead.get(), Duration::from_micros(80));
-        (0..100).for_each(|_| lead.learn(Duration::ZERO));
+        (0..160).for_each(|_| lead.learn(Duration::ZERO));
         assert_eq!(lead.get(), Duration::ZERO);
         let mut none = Lead::up_to(Duration::ZERO);
         none.learn(Duration::from_millis(5));
