@@ -71,7 +71,10 @@ public final class JettyPeer {
         return field == null ? null : field.getValue();
     }
 
-    /** The JDK's ALPN under Jetty, whose own needs classes on the boot path that no JDK after 8 takes. */
+    /**
+     * The JDK's ALPN under Jetty, whose own needs classes on the boot path that no JDK after 8 takes. TLS 1.2, as Jetty 9.2
+     * is older than 1.3, and now and then waits for ever over it.
+     */
     private static SslContextFactory secured(SSLContext context, String protocol) {
         SslContextFactory factory = new SslContextFactory() {
             @Override public void customize(SSLEngine engine) {
@@ -80,6 +83,7 @@ public final class JettyPeer {
             }
         };
         factory.setSslContext(context);
+        factory.setIncludeProtocols("TLSv1.2");
         return factory;
     }
 

@@ -85,7 +85,7 @@ public final class NettyPeer {
         if (options.tls) {
             SslHandler handshake = channel.pipeline().get(SslHandler.class);
             handshake.handshakeFuture().sync();
-            Tls.require(handshake.applicationProtocol(), options.protocol());
+            Tls.require(handshake.engine().getApplicationProtocol(), options.protocol());
         }
         return new NettyClient(channel, handler);
     }

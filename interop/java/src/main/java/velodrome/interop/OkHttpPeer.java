@@ -93,8 +93,14 @@ public final class OkHttpPeer {
             try (BufferedSink sink = Okio.buffer(stream.getSink())) {
                 for (int at = 0; at < Contract.LARGE; at += Contract.STEP) {
                     sink.write(Contract.pattern(at, Contract.STEP)).flush();
-                    Thread.sleep(Contract.STEP_MS);
+                    pause(Contract.STEP_MS);
                 }
+            }
+        }
+
+        private static void pause(int milliseconds) {
+            try {
+                Thread.sleep(milliseconds);
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
             }
@@ -109,7 +115,8 @@ public final class OkHttpPeer {
                 }
                 sink.close();
             } catch (IOException e) {
-                // The stream knows why it ended: a reset is what the client was to send.
+                // The stream knows why it ended, a moment after whoever writes to it was woken.
+                for (int i = 0; i < 100 && stream.getErrorCode() == null; i++) pause(Contract.STEP_MS);
                 if (stream.getErrorCode() == ErrorCode.CANCEL) Contract.cancelled();
             }
         }
