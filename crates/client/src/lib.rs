@@ -22,6 +22,7 @@
 mod connection;
 mod pool;
 mod resolver;
+mod timer;
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,6 +33,8 @@ use connection::Connection;
 pub use connection::{ConnectionId, ConnectionRecord};
 use pool::Pool;
 use resolver::Resolver;
+pub use timer::Timeouts;
+use timer::Timers;
 
 /// What carries the requests.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -119,6 +122,9 @@ pub struct Config {
     pub attempts_max: u32,
     /// The SPDY session's own settings, where SPDY is spoken. PINGs that keep a session alive are not supported here.
     pub spdy: spdy::Config,
+    /// How long it waits for a peer, and keeps what nobody uses. [`Timeouts::NONE`] unless set; browsers':
+    /// [`Timeouts::CHROME`].
+    pub timeouts: Timeouts,
 }
 
 impl Config {
@@ -131,6 +137,7 @@ impl Config {
             connections_max: 256,
             attempts_max: 2,
             spdy: spdy::Config { keep_alive: None, ..spdy::Config::chrome_2013(version) },
+            timeouts: Timeouts::NONE,
         }
     }
 }
@@ -304,7 +311,8 @@ pub struct Request {
 /// A browser's network stack.
 ///
 /// Call a command or a `handle_*`, then drain [`Client::poll_action`], [`Client::poll_event`] and, for every
-/// connection in [`Client::poll_dirty`], [`Client::poll_transmit`].
+/// connection in [`Client::poll_dirty`], [`Client::poll_transmit`]. [`Client::poll_timeout`] says when to come back without
+/// input.
 pub struct Client {
     config: Config,
     hosts: Vec<Host>,
@@ -321,6 +329,7 @@ pub struct Client {
     actions: std::collections::VecDeque<Action>,
     events: std::collections::VecDeque<Event>,
     dirty: std::collections::VecDeque<ConnectionId>,
+    timers: Timers,
 }
 
 impl Client {
@@ -338,6 +347,7 @@ impl Client {
             actions: Default::default(),
             events: Default::default(),
             dirty: Default::default(),
+            timers: Timers::default(),
             config,
             hosts,
         }
@@ -415,7 +425,9 @@ impl Client {
     pub fn handle_connected(&mut self, now: Instant, id: ConnectionId) {
         let connection = &mut self.connections[id as usize];
         connection.record.connected = Some(now);
-        if !self.hosts[connection.record.host as usize].tls {
+        if self.hosts[connection.record.host as usize].tls {
+            self.limit_connecting(now, id, self.config.timeouts.tls);
+        } else {
             self.make_ready(now, id);
         }
     }

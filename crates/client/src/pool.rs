@@ -6,6 +6,7 @@ use base::Instant;
 
 use crate::connection::{Active, Connection, ConnectionId, State};
 use crate::resolver::Answer;
+use crate::timer::Timer;
 use crate::{Action, Client, Error, Event, Priority, Request, RequestId, Timing, Transport};
 
 /// A host's connections and waiting requests.
@@ -106,6 +107,7 @@ impl Client {
         self.open += 1;
         self.pools[host as usize].connections.push(id);
         self.actions.push_back(Action::Connect { connection: id, host, resume });
+        self.limit_connecting(now, id, self.config.timeouts.connect);
     }
 
     pub(crate) fn make_ready(&mut self, now: Instant, id: ConnectionId) {
@@ -113,6 +115,8 @@ impl Client {
         connection.state = State::Ready;
         connection.idle_since = now;
         let host = connection.record.host;
+        self.limit_connecting(now, id, None);
+        self.limit_idle(now, id);
         self.mark_dirty(id); // a SPDY session opens with its SETTINGS
         self.service(now, host);
         self.service_stalled_if_idle(now, id);
@@ -135,6 +139,7 @@ impl Client {
             Timing { connect, tls, sent: Some(now), head: None, complete: None, ..request.timing };
         request.connection = Some(connection);
         request.attempts += 1;
+        self.timers.cancel(Timer::Idle(connection));
         match self.connections[connection as usize].send_request(id, request) {
             Ok(head_bytes) => request.head_bytes_up = head_bytes,
             Err(why) => self.fail(id, Error::Protocol(why)),
@@ -180,13 +185,15 @@ impl Client {
             }
         }
         let connection = &mut self.connections[id as usize];
+        let (host, spent) = (connection.record.host, connection.is_spent());
         if connection.is_idle() {
             connection.idle_since = now;
         }
-        let host = connection.record.host;
-        if connection.is_spent() {
+        if spent {
             return self.close_and_go_on(now, id);
         }
+        self.limit_idle(now, id);
+        let connection = &self.connections[id as usize];
         // Most input is a piece of a body, and moves no request.
         changed |= connection.can_take_request() || !connection.will_take_requests();
         if changed {
@@ -221,7 +228,7 @@ impl Client {
     }
 
     /// Closes a connection, and lets those go on who may have waited for its place.
-    fn close_and_go_on(&mut self, now: Instant, id: ConnectionId) {
+    pub(crate) fn close_and_go_on(&mut self, now: Instant, id: ConnectionId) {
         let host = self.connections[id as usize].record.host;
         self.close(now, id);
         self.service(now, host);
@@ -267,8 +274,10 @@ impl Client {
         let connection = &mut self.connections[id as usize];
         connection.state = State::Closed;
         connection.record.closed = Some(now);
-        self.open -= 1;
         let host = connection.record.host;
+        self.open -= 1;
+        self.limit_connecting(now, id, None);
+        self.timers.cancel(Timer::Idle(id));
         self.pools[host as usize].connections.retain(|c| *c != id);
     }
 

@@ -5,6 +5,8 @@ use bytes::Bytes;
 
 use super::*;
 
+mod timeouts;
+
 fn at(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)
 }

@@ -1,0 +1,136 @@
+//! What the client waits for, by the clock: one ordered set of deadlines, each named for what it wakes.
+//!
+//! A deadline that is set anew moves; the world asks for the first one only.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::{Duration, Instant};
+
+use crate::connection::{ConnectionId, State};
+use crate::{Client, Transport};
+
+/// How long the client waits for what may never come. `None` waits for ever, as the client did before it had a clock.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Timeouts {
+    /// From the start of connecting until the TCP handshake is complete.
+    pub connect: Option<Duration>,
+    /// From there until the TLS handshake is far enough along to carry requests.
+    pub tls: Option<Duration>,
+    /// How long an HTTP/1.1 connection that has never carried a request stays open.
+    pub idle_unused: Option<Duration>,
+    /// How long an HTTP/1.1 connection that has carried one stays open after the last.
+    pub idle_used: Option<Duration>,
+}
+
+impl Timeouts {
+    /// No limit on anything.
+    pub const NONE: Self = Self { connect: None, tls: None, idle_unused: None, idle_used: None };
+
+    /// Chrome's: `kTransportConnectTimeoutInSeconds` 240 s (transport_client_socket_pool.cc),
+    /// `kSSLHandshakeTimeoutInSeconds` 30 s (ssl_connect_job.cc), unused sockets 60 s and used ones 300 s
+    /// (`g_unused_idle_socket_timeout_s`, `g_used_idle_socket_timeout_s` of client_socket_pool_base.cc). Sessions are
+    /// not the socket pool's to close.
+    pub const CHROME: Self = Self {
+        connect: Some(Duration::from_secs(240)),
+        tls: Some(Duration::from_secs(30)),
+        idle_unused: Some(Duration::from_secs(60)),
+        idle_used: Some(Duration::from_secs(300)),
+    };
+}
+
+/// What a deadline wakes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Timer {
+    /// A connection has been connecting, or securing itself, for too long.
+    Connecting(ConnectionId),
+    /// A connection has been idle for too long.
+    Idle(ConnectionId),
+}
+
+/// Deadlines, the earliest first; of those at one moment, in the order of their names.
+#[derive(Default)]
+pub(crate) struct Timers {
+    queue: BTreeSet<(Instant, Timer)>,
+    set: BTreeMap<Timer, Instant>,
+}
+
+impl Timers {
+    /// Sets a deadline, in the place of an earlier one of this name.
+    pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
+        self.cancel(timer);
+        self.set.insert(timer, at);
+        self.queue.insert((at, timer));
+    }
+
+    pub(crate) fn cancel(&mut self, timer: Timer) {
+        // Nothing is set as long as no limit is configured, and then nothing is looked for.
+        if !self.set.is_empty()
+            && let Some(at) = self.set.remove(&timer)
+        {
+            self.queue.remove(&(at, timer));
+        }
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.queue.first().map(|(at, _)| *at)
+    }
+
+    fn pop_due(&mut self, now: Instant) -> Option<Timer> {
+        let &(at, timer) = self.queue.first().filter(|(at, _)| *at <= now)?;
+        self.queue.remove(&(at, timer));
+        self.set.remove(&timer);
+        Some(timer)
+    }
+}
+
+impl Client {
+    /// When the client next wants [`Client::handle_timeout`]; `None` if it waits for nothing by the clock.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// Time has passed: does what was due by `now`. A call too early is harmless. Drain the `poll_*`s afterwards, as
+    /// after any other input.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(timer) = self.timers.pop_due(now) {
+            match timer {
+                Timer::Connecting(id) => self.give_up_connecting(now, id),
+                Timer::Idle(id) => self.close_and_go_on(now, id),
+            }
+        }
+    }
+
+    /// A connection has begun a phase of being made that must not take longer than `limit`.
+    pub(crate) fn limit_connecting(&mut self, now: Instant, id: ConnectionId, limit: Option<Duration>) {
+        match limit {
+            Some(limit) => self.timers.set(Timer::Connecting(id), now + limit),
+            None => self.timers.cancel(Timer::Connecting(id)),
+        }
+    }
+
+    /// A connection has come to rest, or may have: from now on it is open for nobody.
+    pub(crate) fn limit_idle(&mut self, now: Instant, id: ConnectionId) {
+        let connection = &self.connections[id as usize];
+        if !connection.is_idle() || self.config.transport != Transport::Http1 {
+            return;
+        }
+        let timeouts = &self.config.timeouts;
+        let used = connection.record.requests > 0;
+        if let Some(limit) = if used { timeouts.idle_used } else { timeouts.idle_unused } {
+            self.timers.set(Timer::Idle(id), now + limit);
+        }
+    }
+
+    /// The world is told to stop trying; whoever waited for this connection fails as if it had been refused.
+    fn give_up_connecting(&mut self, now: Instant, id: ConnectionId) {
+        let connection = &self.connections[id as usize];
+        debug_assert_eq!(connection.state, State::Connecting, "the deadline went with the state");
+        let (phase, limit) = match connection.record.connected {
+            None => ("no connection", self.config.timeouts.connect),
+            Some(_) => ("no TLS session", self.config.timeouts.tls),
+        };
+        let seconds = limit.unwrap_or(Duration::ZERO).as_secs_f64();
+        self.actions.push_back(crate::Action::Close { connection: id });
+        self.lose(now, id, &format!("{phase} after {seconds} s"));
+    }
+}
