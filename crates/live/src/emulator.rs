@@ -18,8 +18,10 @@
 //! * `packet`: a packet and its addresses.
 //! * `check`: what was asked for beside what was achieved.
 //! * `log`: every packet's fate, for `--log`.
+//! * `ends`: the two networks, their devices and the emulator on its thread, as most users want them.
 
 mod check;
+mod ends;
 mod log;
 mod packet;
 mod way;
@@ -32,14 +34,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use base::{Duration, Instant, Rng};
-use link::PathConfig;
+use link::{LossConfig, PathConfig, Rate};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::Clock;
 use crate::namespace::{HEADER, Tun};
 use crate::timer::{Lead, NoSlack, Policy, on_grid};
 
-pub use check::{Check, Lateness, WayCheck};
+pub use check::{Check, Count, Lateness, WayCheck};
+pub use ends::{DEVICE, Ends, Link, MTU, Outcome};
 pub use log::{Log, LogSummary};
 
 use packet::Packet;
@@ -90,6 +93,23 @@ pub struct Config {
     pub policy: Policy,
     /// For how long it may spin before a packet is due, if the policy is precise.
     pub spin: Duration,
+    /// Packets are wanted one by one, for a log say, even where nothing is done to them.
+    pub each_packet: bool,
+}
+
+impl Config {
+    /// Whether TCP segments may pass in one direction as the large pieces that the kernel hands over by itself, up to 64 KiB. They may
+    /// where nothing is done to single packets: there is no rate, no loss and no jitter. They are cut in the kernel at the other end.
+    pub fn carries_whole(&self, direction: Direction) -> bool {
+        let path = match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
+        };
+        !self.each_packet
+            && path.rate == Rate::Unlimited
+            && path.loss == LossConfig::None
+            && path.jitter == Duration::ZERO
+    }
 }
 
 /// Most bytes of packets on both ways together. What comes beyond them is dropped, and counted as that.
@@ -168,8 +188,9 @@ struct Buffers {
 }
 
 impl Buffers {
-    fn new(mtu: u32) -> Self {
-        let len = HEADER + mtu as usize;
+    /// Buffers for packets of at most that many bytes.
+    fn new(packet_max: usize) -> Self {
+        let len = HEADER + packet_max;
         Self { free: Vec::new(), len, left: MEMORY_MAX / len }
     }
 
@@ -184,7 +205,8 @@ impl Buffers {
 }
 
 impl Emulator {
-    /// An emulator between two devices, which must have one MTU. It does nothing until it [runs](Emulator::run).
+    /// An emulator between two devices, which must have one MTU, and give large pieces only where [they may
+    /// pass](Config::carries_whole). It does nothing until it [runs](Emulator::run).
     pub fn new(config: &Config, near: Tun, far: Tun, log: Option<Log>) -> io::Result<Self> {
         let (near, far) = (Arc::new(near), Arc::new(far));
         let rng = Rng::new(config.seed);
@@ -210,7 +232,7 @@ impl Emulator {
             up: side(Direction::Up, &near, &far, &config.up),
             down: side(Direction::Down, &far, &near, &config.down),
             delays: config.delays.clone(),
-            buffers: Buffers::new(near.mtu().max(far.mtu())),
+            buffers: Buffers::new(near.packet_max().max(far.packet_max())),
             log,
             shared: Arc::new(shared),
             started: clock.now(),
@@ -295,6 +317,7 @@ impl Emulator {
             side.packets += 1;
             packet.extra = packet.extra_delay(delays, side.direction);
             packet.queue_bytes = side.way.queue_bytes();
+            side.check.received(&packet);
             side.way.receive(now, packet);
             side.collect_dropped(buffers, log);
         }

@@ -31,7 +31,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use rustix::thread::{CapabilitySet, capabilities};
 
 pub use keeper::{Inside, Keeper, Order, Report};
-pub use netlink::{DeviceCounts, Route};
+pub use netlink::{DeviceCounts, Route, TcpMetrics};
 pub use tun::{HEADER, Tun, TunConfig};
 
 /// Why there is no namespace, in one line that says whose fault it is and what helps.
@@ -106,7 +106,7 @@ impl Privilege {
         if held.contains(needed) {
             return Ok(Self { rootless: false });
         }
-        if threads() > 1 {
+        if !is_alone() {
             return Err(Error::Threads);
         }
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
@@ -130,9 +130,18 @@ pub fn may_configure_network() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::NET_ADMIN))
 }
 
-/// Number of threads of this process.
-fn threads() -> usize {
-    fs::read_dir("/proc/self/task").map_or(1, Iterator::count)
+/// Whether this process has one thread. One that has been joined may still be on its way out of the kernel, and gets a moment for it.
+fn is_alone() -> bool {
+    let clock = crate::Clock::start();
+    loop {
+        if fs::read_dir("/proc/self/task").map_or(1, Iterator::count) == 1 {
+            return true;
+        }
+        if clock.now() > base::Instant::ZERO + base::Duration::from_millis(100) {
+            return false;
+        }
+        std::thread::yield_now();
+    }
 }
 
 /// Which of the system's settings forbids user namespaces.
@@ -194,8 +203,8 @@ impl Net {
         })
     }
 
-    /// Moves the calling thread inside.
-    pub(crate) fn enter(&self) -> io::Result<()> {
+    /// Moves the calling thread inside, for good: what it makes from now on (sockets, devices) is made there.
+    pub fn enter(&self) -> io::Result<()> {
         Ok(setns(&self.namespace, CloneFlags::CLONE_NEWNET)?)
     }
 
@@ -204,9 +213,24 @@ impl Net {
         self.run(|| Ok(tun::open(config))).map_err(Error::refused("enter a network namespace"))?
     }
 
-    /// Adds a route.
+    /// Adds a route, or replaces the one to the same addresses: that to the other end of a [`Tun`] is there with the device.
     pub fn route(&self, route: &Route) -> Result<(), Error> {
         self.run(|| netlink::Netlink::open()?.add_route(route)).map_err(Error::refused("add a route"))
+    }
+
+    /// How TCP in it talks to an address, as the kernel has it.
+    pub fn tcp_to(&self, address: Ipv4Addr) -> Result<TcpMetrics, Error> {
+        self.run(|| netlink::Netlink::open()?.tcp_to(address)).map_err(Error::refused("read a route"))
+    }
+
+    /// Sets one of its settings, by its path below `/proc/sys/net`: `ipv4/tcp_congestion_control`, say.
+    pub fn set(&self, setting: &str, value: &str) -> io::Result<()> {
+        self.run(|| fs::write(setting_path(setting)?, value))
+    }
+
+    /// Reads one of its settings back; see [`set`](Self::set).
+    pub fn setting(&self, setting: &str) -> io::Result<String> {
+        self.run(|| Ok(fs::read_to_string(setting_path(setting)?)?.trim().to_owned()))
     }
 
     /// Lets it pass packets on from one device to another.
@@ -238,6 +262,15 @@ fn on_a_thread<T: Send>(f: impl FnOnce() -> io::Result<T> + Send) -> io::Result<
         let thread = std::thread::Builder::new().name("namespace".into()).spawn_scoped(scope, f)?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// The path of a setting, which must not lead out of the network's.
+fn setting_path(setting: &str) -> io::Result<std::path::PathBuf> {
+    let path = std::path::Path::new(setting);
+    if !path.components().all(|part| matches!(part, std::path::Component::Normal(_))) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a path below /proc/sys/net"));
+    }
+    Ok(std::path::Path::new("/proc/sys/net").join(path))
 }
 
 /// Reads the tables of TCP sockets (proc_pid_net(5)): local address and port in hexadecimal, state 0A for those that listen.

@@ -27,8 +27,13 @@ pub struct Check {
 pub struct WayCheck {
     /// What was asked for.
     pub asked: PathConfig,
-    /// What the model has counted.
+    /// What the model has counted. Pieces of several TCP segments, which pass [whole](super::Config::carries_whole) where nothing is
+    /// done to single packets, are one packet each here.
     pub path: PathStats,
+    /// What came, in packets and bytes as on a wire.
+    pub received: Count,
+    /// What was written at the other end, likewise.
+    pub delivered: Count,
     /// Packets dropped for want of room in the queue.
     pub full: u64,
     /// Packets dropped by the queue's discipline.
@@ -50,6 +55,23 @@ pub struct WayCheck {
     /// The packet written last.
     last: Option<Written>,
     last_lost: Option<u64>,
+}
+
+/// Packets, and their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Count {
+    /// IP packets.
+    pub packets: u64,
+    /// Their bytes, headers included.
+    pub bytes: u64,
+}
+
+impl Count {
+    fn add(&mut self, packet: &Packet) {
+        let (packets, bytes) = packet.on_wire();
+        self.packets += packets;
+        self.bytes += bytes;
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +102,8 @@ impl WayCheck {
         Self {
             asked: asked.clone(),
             path: PathStats::default(),
+            received: Count::default(),
+            delivered: Count::default(),
             full: 0,
             aqm: 0,
             loss_runs: 0,
@@ -95,8 +119,14 @@ impl WayCheck {
         }
     }
 
+    /// A packet has come.
+    pub(super) fn received(&mut self, packet: &Packet) {
+        self.received.add(packet);
+    }
+
     /// A packet was written at `now`.
     pub(super) fn delivered(&mut self, packet: &Packet, now: Instant) {
+        self.delivered.add(packet);
         self.late.saturating_record(now.since(packet.due).as_nanos());
         self.delay_asked += packet.due.since(packet.sent);
         self.delay_achieved += now.since(packet.sent);

@@ -82,11 +82,11 @@ impl Log {
     fn row(&mut self, direction: Direction, packet: &Packet, times: [Option<Instant>; 4], fate: &str) {
         let piece = &mut self.piece;
         let len = link::Packet::wire_len(packet);
-        let (flow, ends) = (link::Packet::flow(packet), packet.ends());
+        let (flow, addresses) = (link::Packet::flow(packet), packet.addresses());
         // Writing to a vector does not fail.
         let _ = write!(
             piece,
-            "{},{},{flow:016x},{ends},{len},{},{}",
+            "{},{},{flow:016x},{addresses},{len},{},{}",
             direction.name(),
             packet.number,
             packet.queue_bytes,

@@ -34,7 +34,7 @@ pub(super) struct Packet {
 
 impl Packet {
     pub fn new(data: Box<[u8]>, len: usize, number: u64, now: Instant) -> Self {
-        let flow = Ends::read(&data[HEADER.min(len)..len]).hash();
+        let flow = Addresses::read(&data[HEADER.min(len)..len]).hash();
         let extra = Duration::ZERO;
         Self { data, len, flow, number, extra, queue_bytes: 0, entered: now, line: now, sent: now, due: now }
     }
@@ -53,9 +53,22 @@ impl Packet {
         self.data
     }
 
+    /// How many packets it would be on a wire, and their bytes: more than one where the kernel left it uncut (`gso_type` and `gso_size`
+    /// of its header, Virtual I/O Device 1.2, section 5.1.6).
+    pub fn on_wire(&self) -> (u64, u64) {
+        let len = u64::from(link::Packet::wire_len(self));
+        let (&[_, kind, _, _, a, b, ..], ip) = (&self.data[..], self.ip()) else { return (1, len) };
+        let size = u64::from(u16::from_ne_bytes([a, b]));
+        let tcp = usize::from(ip.first().map_or(0, |b| b & 0x0f)) * 4;
+        let (true, true, Some(offset)) = (kind != 0, size > 0, ip.get(tcp + 12)) else { return (1, len) };
+        let heads = tcp as u64 + u64::from(offset >> 4) * 4;
+        let count = len.saturating_sub(heads).div_ceil(size).max(1);
+        (count, len + (count - 1) * heads)
+    }
+
     /// Its addresses and ports.
-    pub fn ends(&self) -> Ends {
-        Ends::read(self.ip())
+    pub fn addresses(&self) -> Addresses {
+        Addresses::read(self.ip())
     }
 
     /// The delay that the longest fitting rule adds for the packet's far end.
@@ -63,10 +76,10 @@ impl Packet {
         if rules.is_empty() {
             return Duration::ZERO;
         }
-        let ends = self.ends();
+        let addresses = self.addresses();
         let far = match direction {
-            Direction::Up => ends.to,
-            Direction::Down => ends.from,
+            Direction::Up => addresses.to,
+            Direction::Down => addresses.from,
         };
         let fitting = rules.iter().filter(|rule| shares_prefix(rule.network, far, rule.prefix));
         fitting.max_by_key(|rule| rule.prefix).map_or(Duration::ZERO, |rule| rule.delay)
@@ -103,7 +116,7 @@ fn shares_prefix(a: IpAddr, b: IpAddr, prefix: u8) -> bool {
 
 /// Who talks to whom. What is no IP packet has addresses and ports of zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Ends {
+pub(super) struct Addresses {
     /// The IP protocol: 6 is TCP, 17 UDP.
     pub protocol: u8,
     pub from: IpAddr,
@@ -113,35 +126,36 @@ pub(super) struct Ends {
     pub to_port: u16,
 }
 
-impl Ends {
+impl Addresses {
     /// Reads the headers of an IP packet (RFC 791 section 3.1, RFC 8200 section 3) as far as they go. IPv6 extension headers are not
     /// followed.
     pub fn read(ip: &[u8]) -> Self {
         let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        let mut ends = Ends { protocol: 0, from: nobody, to: nobody, from_port: 0, to_port: 0 };
+        let mut addresses = Addresses { protocol: 0, from: nobody, to: nobody, from_port: 0, to_port: 0 };
         let v4 = |at| ip.get(at..at + 4).and_then(|b| <[u8; 4]>::try_from(b).ok()).map(Ipv4Addr::from);
         let v6 = |at| ip.get(at..at + 16).and_then(|b| <[u8; 16]>::try_from(b).ok()).map(Ipv6Addr::from);
         let ports = match ip.first().map(|b| b >> 4) {
             Some(4) => {
-                let (Some(from), Some(to)) = (v4(12), v4(16)) else { return ends };
-                (ends.protocol, ends.from, ends.to) = (ip[9], from.into(), to.into());
+                let (Some(from), Some(to)) = (v4(12), v4(16)) else { return addresses };
+                (addresses.protocol, addresses.from, addresses.to) = (ip[9], from.into(), to.into());
                 let offset = u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff;
                 if offset != 0 {
-                    return ends;
+                    return addresses;
                 }
                 usize::from(ip[0] & 0x0f) * 4
             }
             Some(6) => {
-                let (Some(from), Some(to)) = (v6(8), v6(24)) else { return ends };
-                (ends.protocol, ends.from, ends.to) = (ip[6], from.into(), to.into());
+                let (Some(from), Some(to)) = (v6(8), v6(24)) else { return addresses };
+                (addresses.protocol, addresses.from, addresses.to) = (ip[6], from.into(), to.into());
                 40
             }
-            _ => return ends,
+            _ => return addresses,
         };
-        if let (6 | 17, Some(&[a, b, c, d])) = (ends.protocol, ip.get(ports..ports + 4)) {
-            (ends.from_port, ends.to_port) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+        if let (6 | 17, Some(&[a, b, c, d])) = (addresses.protocol, ip.get(ports..ports + 4)) {
+            (addresses.from_port, addresses.to_port) =
+                (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
         }
-        ends
+        addresses
     }
 
     /// A number for the flow, the same for every packet of it in this direction.
@@ -164,7 +178,7 @@ impl Ends {
     }
 }
 
-impl fmt::Display for Ends {
+impl fmt::Display for Addresses {
     /// `6,10.0.0.1:1234,10.0.0.2:80`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},{}:{},{}:{}", self.protocol, self.from, self.from_port, self.to, self.to_port)

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use link::{LossConfig, QueueConfig, Rate};
 
-use super::packet::Ends;
+use super::packet::Addresses;
 use super::*;
 
 /// An IPv4 packet with ports, as a device gives it.
@@ -44,14 +44,14 @@ fn rules() -> Vec<DelayTo> {
 #[test]
 fn a_packet_tells_who_talks_to_whom() {
     let packet = packet(NEAR, FAR, 100, 3, ms(0));
-    assert_eq!(packet.ends().to_string(), "17,100.64.0.2:4660,100.64.0.1:80");
+    assert_eq!(packet.addresses().to_string(), "17,100.64.0.2:4660,100.64.0.1:80");
     assert_eq!((link::Packet::wire_len(&packet), packet.number), (100, 3));
     let mut ip = packet.ip().to_vec();
     ip[7] = 1; // a later fragment: its first bytes are no ports
-    assert_eq!(Ends::read(&ip).to_port, 0);
+    assert_eq!(Addresses::read(&ip).to_port, 0);
     let mut v6 = vec![0u8; 44];
     (v6[0], v6[6], v6[7], v6[23], v6[39], v6[43]) = (0x60, 6, 64, 1, 2, 80);
-    assert_eq!(Ends::read(&v6).to_string(), "6,::1:0,::2:80");
+    assert_eq!(Addresses::read(&v6).to_string(), "6,::1:0,::2:80");
 }
 
 #[test]
@@ -61,15 +61,15 @@ fn flows_differ_by_any_of_their_five_parts_and_anything_may_come() {
     for byte in [9, 12, 16, 20, 22] {
         let mut ip = base.ip().to_vec();
         ip[byte] ^= if byte == 9 { 23 } else { 1 }; // TCP for UDP
-        hashes.insert(Ends::read(&ip).hash());
+        hashes.insert(Addresses::read(&ip).hash());
     }
-    hashes.insert(base.ends().hash());
+    hashes.insert(base.addresses().hash());
     assert_eq!(hashes.len(), 6);
     // Cut anywhere, with any first byte, it is read without complaint.
     for first in [0x45, 0x4f, 0x60, 0x00, 0xff] {
         let mut ip = base.ip().to_vec();
         ip[0] = first;
-        (0..ip.len()).for_each(|len| assert!(Ends::read(&ip[..len]).protocol <= ip[9]));
+        (0..ip.len()).for_each(|len| assert!(Addresses::read(&ip[..len]).protocol <= ip[9]));
     }
 }
 
@@ -197,7 +197,7 @@ fn the_log_tells_every_packets_fate() {
     assert!((summary.rows, summary.lost) == (3, 0) && summary.error.is_none());
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
-    let flow = format!("{:016x},17,100.64.0.2:4660,100.64.0.1:80", dropped.packet.ends().hash());
+    let flow = format!("{:016x},17,100.64.0.2:4660,100.64.0.1:80", dropped.packet.addresses().hash());
     let expected = [
         log::HEAD.trim_end().to_owned(),
         format!("up,2,{flow},1500,0,0,0,,,,full"),
@@ -205,4 +205,109 @@ fn the_log_tells_every_packets_fate() {
         format!("up,1,{flow},1500,0,0,12000000,24000000,34000000,,inside"),
     ];
     assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+}
+
+/// What the kernel leaves to be cut counts as what it is cut into.
+#[test]
+fn a_piece_of_several_segments_counts_as_those() {
+    let mut data = packet(NEAR, FAR, 40 + 3_000, 0, ms(0)).into_buffer();
+    data[1] = 1; // VIRTIO_NET_HDR_GSO_TCPV4
+    data[4..6].copy_from_slice(&1_460u16.to_ne_bytes());
+    data[HEADER + 9] = 6;
+    data[HEADER + 20 + 12] = 5 << 4;
+    let len = data.len();
+    let piece = Packet::new(data, len, 0, ms(0));
+    assert_eq!(piece.on_wire(), (3, 3 * 40 + 3_000));
+    assert_eq!(packet(NEAR, FAR, 1_500, 0, ms(0)).on_wire(), (1, 1_500));
+    let mut check = WayCheck::new(&PathConfig::default());
+    check.received(&piece);
+    check.delivered(&piece, ms(0));
+    assert_eq!((check.received, check.delivered), (Count { packets: 3, bytes: 3_120 }, check.received));
+}
+
+fn config(up: PathConfig, down: PathConfig) -> Config {
+    Config {
+        up,
+        down,
+        delays: Vec::new(),
+        seed: 1,
+        policy: Policy::Precise,
+        spin: Duration::ZERO,
+        each_packet: false,
+    }
+}
+
+/// Runs what needs networks of its own, or says why not.
+fn with_link(config: &Config, test: impl FnOnce(&Link)) -> Option<Check> {
+    let privilege = crate::namespace::Privilege::acquire()
+        .map_err(|e| println!("skipped: this needs the capabilities SYS_ADMIN and NET_ADMIN: {e}"))
+        .ok()?;
+    let ends = Ends::new(privilege, crate::namespace::Block::WHOLE).unwrap();
+    let link = ends.join(config, None).unwrap();
+    test(&link);
+    Some(link.finish().unwrap().0)
+}
+
+/// Through the kernel: a question to one of the servers' addresses, and its answer; neither comes early.
+#[test]
+fn a_datagram_crosses_the_link_and_takes_its_time() {
+    use std::net::UdpSocket;
+    let mut asked = config(path(10_000, 5), path(10_000, 7));
+    let server: Ipv4Addr = "100.66.1.2".parse().unwrap();
+    asked.delays = vec![DelayTo { network: server.into(), prefix: 32, delay: Duration::from_millis(3) }];
+    let check = with_link(&asked, |link| {
+        let at_far = link.far().run(|| UdpSocket::bind((server, 53))).unwrap();
+        let at_near = link.near().run(|| UdpSocket::bind("0.0.0.0:0")).unwrap();
+        [&at_far, &at_near]
+            .iter()
+            .for_each(|socket| socket.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap());
+        let clock = Clock::start();
+        at_near.send_to(b"who?", (server, 53)).unwrap();
+        let mut buffer = [0; 16];
+        let (len, from) = at_far.recv_from(&mut buffer).unwrap();
+        assert_eq!((&buffer[..len], from.ip()), (&b"who?"[..], NEAR.into()));
+        assert!(clock.now() >= ms(8), "5 ms and 3 of detour, one way");
+        at_far.send_to(b"me", from).unwrap();
+        assert_eq!(at_near.recv_from(&mut buffer).unwrap(), (2, (server, 53).into()));
+        assert!(clock.now() >= ms(18), "both ways");
+    });
+    if let Some(check) = check {
+        assert_eq!((check.up.delivered.packets, check.up.delivered.bytes), (1, 32));
+        assert_eq!((check.down.delivered.packets, check.down.path.dropped_loss), (1, 0));
+        assert_eq!(check.up.lateness().map(|late| late.max > Duration::ZERO), Some(true));
+    }
+}
+
+/// A link that does nothing to single packets carries TCP in large pieces, and no byte is lost or moved; one that does, does not.
+#[test]
+fn tcp_crosses_the_link_whole_or_cut_and_arrives_as_it_was() {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    const LEN: usize = 4 << 20;
+    for each_packet in [false, true] {
+        let asked = Config { each_packet, ..config(PathConfig::default(), PathConfig::default()) };
+        let check = with_link(&asked, |link| {
+            let listener = link.far().run(|| TcpListener::bind((FAR, 80))).unwrap();
+            let mut stream = link.near().run(|| TcpStream::connect((FAR, 80))).unwrap();
+            let sent: Vec<u8> = (0..LEN as u32)
+                .flat_map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8..=255)
+                .take(LEN)
+                .collect();
+            std::thread::scope(|scope| {
+                let reader = scope.spawn(|| {
+                    let mut read = Vec::new();
+                    listener.accept().unwrap().0.read_to_end(&mut read).unwrap();
+                    read
+                });
+                stream.write_all(&sent).unwrap();
+                drop(stream);
+                assert!(reader.join().unwrap() == sent);
+            });
+        });
+        if let Some(Check { up, .. }) = check {
+            let pieces = up.path.packets_in;
+            assert!(up.received.packets as usize > LEN / 1_500, "{up:?}");
+            assert_eq!(up.received.packets == pieces, each_packet, "{pieces} pieces of {:?}", up.received);
+        }
+    }
 }

@@ -3,8 +3,10 @@
 use std::io;
 use std::net::Ipv4Addr;
 
+use base::Duration;
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
@@ -15,7 +17,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
-/// A route: which addresses lie behind which device, and how TCP is to begin with them.
+/// A route: which addresses lie behind which device, and how TCP is to talk to them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Route {
     /// Address and length of the prefix; 0.0.0.0/0 for all.
@@ -24,29 +26,14 @@ pub struct Route {
     pub device: String,
     /// The addresses are this network's own: whoever listens on all addresses listens on these.
     pub local: bool,
-    /// Segments that a connection may have in flight at first.
-    pub initial_cwnd: Option<u32>,
-    /// Segments that a connection announces as its receive window at first.
-    pub initial_rwnd: Option<u32>,
-    /// Most bytes that a connection announces as its receive window.
-    pub window: Option<u32>,
-    /// Congestion control.
-    pub congestion: Option<String>,
+    /// How TCP is to talk to these addresses.
+    pub tcp: TcpMetrics,
 }
 
 impl Route {
     /// A route that leaves TCP as it is.
     pub fn new(to: (Ipv4Addr, u8), device: &str) -> Self {
-        let device = device.to_owned();
-        Self {
-            to,
-            device,
-            local: false,
-            initial_cwnd: None,
-            initial_rwnd: None,
-            window: None,
-            congestion: None,
-        }
+        Self { to, device: device.to_owned(), local: false, tcp: TcpMetrics::default() }
     }
 
     /// The same, but to addresses of the network's own.
@@ -54,13 +41,62 @@ impl Route {
         Self { local: true, ..self }
     }
 
-    fn metrics(&self) -> Vec<RouteMetric> {
+    /// The same, but TCP talks to these addresses in this way.
+    pub fn with_tcp(self, tcp: TcpMetrics) -> Self {
+        Self { tcp, ..self }
+    }
+}
+
+/// How TCP talks to the addresses of a route, where that differs from what its network has set (ip-route(8)). It concerns what *this*
+/// end does: a server's initial congestion window is a matter of the route from the server to the client.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct TcpMetrics {
+    /// Segments that a connection may have in flight at first.
+    pub initial_cwnd: Option<u32>,
+    /// Segments that a connection announces as its receive window at first.
+    pub initial_rwnd: Option<u32>,
+    /// Most bytes that a connection announces as its receive window.
+    pub window: Option<u32>,
+    /// Congestion control, by the kernel's name.
+    pub congestion: Option<String>,
+    /// Shortest retransmission timeout, in whole milliseconds.
+    pub rto_min: Option<Duration>,
+    /// Every segment is acknowledged at once.
+    pub quick_ack: bool,
+}
+
+/// `RTAX_RTO_MIN` of linux/rtnetlink.h: the kernel heeds that metric only if its bit is among those that are locked.
+const RTO_MIN_LOCKED: u32 = 1 << 13;
+
+impl TcpMetrics {
+    fn write(&self) -> Vec<RouteMetric> {
         let mut metrics = Vec::new();
         metrics.extend(self.initial_cwnd.map(RouteMetric::InitCwnd));
         metrics.extend(self.initial_rwnd.map(RouteMetric::InitRwnd));
         metrics.extend(self.window.map(RouteMetric::Window));
         metrics.extend(self.congestion.clone().map(RouteMetric::CcAlgo));
+        if let Some(rto_min) = self.rto_min {
+            let ms = (rto_min.as_nanos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
+            metrics.extend([RouteMetric::Lock(RTO_MIN_LOCKED), RouteMetric::RtoMin(ms)]);
+        }
+        metrics.extend(self.quick_ack.then_some(RouteMetric::QuickAck(1)));
         metrics
+    }
+
+    fn read(metrics: Vec<RouteMetric>) -> Self {
+        let mut tcp = Self::default();
+        for metric in metrics {
+            match metric {
+                RouteMetric::InitCwnd(segments) => tcp.initial_cwnd = Some(segments),
+                RouteMetric::InitRwnd(segments) => tcp.initial_rwnd = Some(segments),
+                RouteMetric::Window(bytes) => tcp.window = Some(bytes),
+                RouteMetric::CcAlgo(name) => tcp.congestion = Some(name),
+                RouteMetric::RtoMin(ms) => tcp.rto_min = Some(Duration::from_millis(u64::from(ms))),
+                RouteMetric::QuickAck(on) => tcp.quick_ack = on != 0,
+                _ => {}
+            }
+        }
+        tcp
     }
 }
 
@@ -121,6 +157,7 @@ impl Netlink {
         self.request(RouteNetlinkMessage::NewAddress(address), NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
     }
 
+    /// Adds a route, or replaces the one to the same addresses.
     pub fn add_route(&mut self, route: &Route) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
@@ -136,11 +173,29 @@ impl Netlink {
             message.attributes.push(RouteAttribute::Destination(RouteAddress::Inet(route.to.0)));
         }
         message.attributes.push(RouteAttribute::Oif(self.index_of(&route.device)?));
-        let metrics = route.metrics();
+        let metrics = route.tcp.write();
         if !metrics.is_empty() {
             message.attributes.push(RouteAttribute::Metrics(metrics));
         }
-        self.request(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
+        self.request(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE).map(|_| ())
+    }
+
+    /// How TCP talks to an address, as the kernel has it.
+    pub fn tcp_to(&mut self, address: Ipv4Addr) -> io::Result<TcpMetrics> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = AddressFamily::Inet;
+        message.header.destination_prefix_length = 32;
+        message.attributes.push(RouteAttribute::Destination(RouteAddress::Inet(address)));
+        let Some(RouteNetlinkMessage::NewRoute(route)) =
+            self.request(RouteNetlinkMessage::GetRoute(message), 0)?
+        else {
+            return Err(io::Error::other("the kernel does not describe the route"));
+        };
+        let metrics = route.attributes.into_iter().find_map(|attribute| match attribute {
+            RouteAttribute::Metrics(metrics) => Some(metrics),
+            _ => None,
+        });
+        Ok(TcpMetrics::read(metrics.unwrap_or_default()))
     }
 
     pub fn counts(&mut self, device: &str) -> io::Result<DeviceCounts> {

@@ -13,7 +13,7 @@ use rustix::ioctl;
 /// Copies this process, which must have one thread: then the copy is as good as the original, and may do what it likes.
 /// Gives the child's number to the parent.
 pub(super) fn fork() -> io::Result<Option<i32>> {
-    if super::threads() > 1 {
+    if !super::is_alone() {
         return Err(io::Error::other("there are threads"));
     }
     // SAFETY: the copy of a process with one thread has no lock that a thread which was not copied holds.
@@ -36,6 +36,8 @@ const IFF_NO_PI: u16 = 0x1000;
 const IFF_VNET_HDR: u16 = 0x4000;
 /// The kernel may leave TCP and UDP checksums to whoever gets the packet.
 const TUN_F_CSUM: usize = 1;
+/// It may leave cutting TCP over IPv4 into segments to them too.
+const TUN_F_TSO4: usize = 2;
 
 // linux/if_tun.h: _IOW('T', 202, int), _IOW('T', 208, unsigned int).
 const TUNSETIFF: ioctl::Opcode = ioctl::opcode::write::<i32>(b'T', 202);
@@ -43,7 +45,7 @@ const TUNSETOFFLOAD: ioctl::Opcode = ioctl::opcode::write::<u32>(b'T', 208);
 
 /// Makes a network device of a descriptor of `/dev/net/tun`, and gives its name. `%d` in `name` stands for the first number that
 /// is free. Each packet comes and goes with a `struct virtio_net_hdr` before it.
-pub(super) fn make_tun(tun: BorrowedFd<'_>, name: &str) -> io::Result<String> {
+pub(super) fn make_tun(tun: BorrowedFd<'_>, name: &str, offload: bool) -> io::Result<String> {
     let mut request =
         InterfaceRequest { name: [0; 16], flags: IFF_TUN | IFF_NO_PI | IFF_VNET_HDR, rest: [0; 22] };
     // The last byte stays zero.
@@ -52,8 +54,9 @@ pub(super) fn make_tun(tun: BorrowedFd<'_>, name: &str) -> io::Result<String> {
     // SAFETY: TUNSETIFF reads and writes a `struct ifreq`, for which `InterfaceRequest` is large enough (40 bytes on 64-bit
     // systems, 32 on others) and of which it uses the fields that are declared.
     unsafe { ioctl::ioctl(tun.as_fd(), ioctl::Updater::<TUNSETIFF, InterfaceRequest>::new(&mut request)) }?;
+    let offloads = TUN_F_CSUM | if offload { TUN_F_TSO4 } else { 0 };
     // SAFETY: TUNSETOFFLOAD takes a number.
-    unsafe { ioctl::ioctl(tun.as_fd(), ioctl::IntegerSetter::<TUNSETOFFLOAD>::new_usize(TUN_F_CSUM)) }?;
+    unsafe { ioctl::ioctl(tun.as_fd(), ioctl::IntegerSetter::<TUNSETOFFLOAD>::new_usize(offloads)) }?;
     let end = request.name.iter().position(|b| *b == 0).unwrap_or(request.name.len());
     Ok(String::from_utf8_lossy(&request.name[..end]).into_owned())
 }

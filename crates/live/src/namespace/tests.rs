@@ -48,3 +48,56 @@ fn an_error_names_the_remedy_in_one_line() {
         assert!(text.len() > 20 && !text.contains('\n'), "{text}");
     }
 }
+
+/// Runs what needs a network of one's own, or says why not. In a user's own namespace the test harness, which has threads, gets
+/// none; the same is then tested through the program only.
+fn with_privilege(test: impl FnOnce(Privilege)) {
+    match Privilege::acquire() {
+        Ok(privilege) => test(privilege),
+        Err(e) => println!("skipped: this needs the capabilities SYS_ADMIN and NET_ADMIN: {e}"),
+    }
+}
+
+#[test]
+fn a_route_says_how_tcp_begins_and_the_kernel_says_it_back() {
+    with_privilege(|privilege| {
+        let net = Net::new(privilege).unwrap();
+        let address: Ipv4Addr = "100.66.0.7".parse().unwrap();
+        let tcp = TcpMetrics {
+            initial_cwnd: Some(32),
+            initial_rwnd: Some(44),
+            window: Some(100_000),
+            congestion: Some("reno".to_owned()),
+            rto_min: Some(base::Duration::from_millis(40)),
+            quick_ack: true,
+        };
+        let device = TunConfig {
+            name: "t%d".to_owned(),
+            address: "100.64.0.2".parse().unwrap(),
+            peer: "100.64.0.1".parse().unwrap(),
+            mtu: 1_500,
+            offload: false,
+        };
+        let tun = net.tun(&device).unwrap();
+        net.route(&Route::new((address, 32), tun.name()).with_tcp(tcp.clone())).unwrap();
+        assert_eq!(net.tcp_to(address).unwrap(), tcp);
+        assert_eq!(net.tcp_to(device.peer).unwrap(), TcpMetrics::default());
+        // The route to the peer came with the device and is replaced.
+        let slow_start = TcpMetrics { initial_cwnd: Some(3), ..TcpMetrics::default() };
+        net.route(&Route::new((device.peer, 32), tun.name()).with_tcp(slow_start.clone())).unwrap();
+        assert_eq!(net.tcp_to(device.peer).unwrap(), slow_start);
+    });
+}
+
+#[test]
+fn a_setting_is_the_networks_own_and_no_path_leads_out() {
+    with_privilege(|privilege| {
+        let (one, other) = (Net::new(privilege).unwrap(), Net::new(privilege).unwrap());
+        let name = "ipv4/tcp_slow_start_after_idle";
+        one.set(name, "0").unwrap();
+        other.set(name, "1").unwrap();
+        assert_eq!((one.setting(name).unwrap(), other.setting(name).unwrap()), ("0".into(), "1".into()));
+        assert!(one.set("../kernel/hostname", "x").is_err());
+        assert!(one.setting("ipv4/no_such_thing").is_err());
+    });
+}

@@ -21,6 +21,8 @@ pub struct TunConfig {
     pub peer: Ipv4Addr,
     /// Bytes of the largest IP packet.
     pub mtu: u32,
+    /// The kernel may give TCP segments in pieces larger than the MTU, to be cut at the other end (TCP segmentation offload).
+    pub offload: bool,
 }
 
 /// A TUN device. What the kernel sends over it is read here, what is written here the kernel receives. It is gone once this is.
@@ -29,11 +31,12 @@ pub struct Tun {
     fd: OwnedFd,
     name: String,
     mtu: u32,
+    offload: bool,
 }
 
-/// Bytes before each packet: the `struct virtio_net_hdr` of the Virtual I/O Device specification, section 5.1.6. Its only
-/// use here is to leave checksums undone: a packet that comes with an unfinished checksum is written as it came, and the kernel
-/// at the other end takes it for good.
+/// Bytes before each packet: the `struct virtio_net_hdr` of the Virtual I/O Device specification, section 5.1.6. It is
+/// written as it was read: so checksums may stay undone, and the kernel at the other end takes them for good; and a piece of
+/// several TCP segments is one there too.
 pub const HEADER: usize = 10;
 
 /// Packets that may wait to be read. More than a program that does not get its turn for a while lets come.
@@ -43,8 +46,8 @@ pub(super) fn open(config: &TunConfig) -> Result<Tun, Error> {
     let no_tun = |source| Error::NoTun { source };
     let file = File::options().read(true).write(true).open("/dev/net/tun").map_err(no_tun)?;
     let fd = OwnedFd::from(file);
-    let name = sys::make_tun(fd.as_fd(), &config.name).map_err(no_tun)?;
-    let tun = Tun { fd, name, mtu: config.mtu };
+    let name = sys::make_tun(fd.as_fd(), &config.name, config.offload).map_err(no_tun)?;
+    let tun = Tun { fd, name, mtu: config.mtu, offload: config.offload };
     tun.set_up(config).map_err(Error::refused("set a TUN device up"))?;
     Ok(tun)
 }
@@ -68,6 +71,11 @@ impl Tun {
     /// Bytes of the largest IP packet.
     pub fn mtu(&self) -> u32 {
         self.mtu
+    }
+
+    /// Bytes of the largest IP packet that it gives.
+    pub fn packet_max(&self) -> usize {
+        if self.offload { usize::from(u16::MAX) } else { self.mtu as usize }
     }
 
     /// Reads a packet, [`HEADER`] bytes before it, into `buffer`, which must have room; `WouldBlock` if there is none.

@@ -1,0 +1,143 @@
+//! Two networks with an emulated link between them, in this process.
+//!
+//! ```text
+//! ┌ near ─────────────┐                          ┌ far ────────────────────────────┐
+//! │ 100.64.0.2  link0 ├─ TUN ─ Emulator ─ TUN ─┤ link0  100.64.0.1               │
+//! │ default ─▶ link0  │                          │ lo     any more, for servers    │
+//! └───────────────────┘                          └─────────────────────────────────┘
+//! ```
+//!
+//! Addresses are those of a [`Block`]; [`Ends`] is made first, while the process may still fork
+//! ([`Keeper`](crate::namespace::Keeper)), and [`Link`] is the same with the emulator running on a thread of its own.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::thread::JoinHandle;
+
+use crate::namespace::{Block, Error, Net, Privilege, Route, Tun, TunConfig};
+
+use super::{Check, Config, Emulator, Handle, Log, LogSummary};
+
+/// The name of the link's device at either end.
+pub const DEVICE: &str = "link0";
+
+/// Bytes of the largest IP packet on the link: Ethernet's.
+pub const MTU: u32 = 1_500;
+
+/// A near and a far network, not joined yet.
+#[derive(Debug)]
+pub struct Ends {
+    near: Net,
+    far: Net,
+    block: Block,
+}
+
+impl Ends {
+    /// Two new networks.
+    pub fn new(privilege: Privilege, block: Block) -> Result<Self, Error> {
+        Ok(Self { near: Net::new(privilege)?, far: Net::new(privilege)?, block })
+    }
+
+    /// Where the client is.
+    pub fn near(&self) -> &Net {
+        &self.near
+    }
+
+    /// Where the servers are.
+    pub fn far(&self) -> &Net {
+        &self.far
+    }
+
+    /// The addresses in use.
+    pub fn block(&self) -> Block {
+        self.block
+    }
+
+    /// The devices at both ends, near first: addressed, up, and with a route from the near end to everywhere. The block's addresses that
+    /// are nobody's lie behind the near end, as those of a link inside this one do.
+    ///
+    /// For whoever wants an [`Emulator`] of their own between them; others [join](Self::join).
+    pub fn devices(&self, config: &Config) -> Result<(Tun, Tun), Error> {
+        let (near, far) = (self.block.near(), self.block.far());
+        let tun =
+            |address, peer, offload| TunConfig { name: DEVICE.to_owned(), address, peer, mtu: MTU, offload };
+        let near_tun = self.near.tun(&tun(near, far, config.carries_whole(super::Direction::Up)))?;
+        let far_tun = self.far.tun(&tun(far, near, config.carries_whole(super::Direction::Down)))?;
+        self.near.route(&Route::new((Ipv4Addr::UNSPECIFIED, 0), DEVICE))?;
+        self.far.route(&Route::new(self.block.range(), DEVICE))?;
+        self.far.route(&Route::new(self.block.servers(), "lo").local())?;
+        Ok((near_tun, far_tun))
+    }
+
+    /// Joins them by a link, which runs from now on.
+    pub fn join(self, config: &Config, log: Option<Log>) -> Result<Link, Error> {
+        let (near, far) = self.devices(config)?;
+        let refused = Error::refused("start the emulator");
+        let emulator = Emulator::new(config, near, far, log).map_err(&refused)?;
+        Link::run(self, emulator).map_err(&refused)
+    }
+}
+
+/// A near and a far network with a link between them that runs until this is [finished](Link::finish) or dropped.
+#[derive(Debug)]
+pub struct Link {
+    ends: Ends,
+    handle: Handle,
+    thread: Option<JoinHandle<Outcome>>,
+}
+
+/// What an emulator leaves: what was counted, and the log's summary if there is a log.
+pub type Outcome = io::Result<(Check, Option<LogSummary>)>;
+
+impl Link {
+    /// Runs an emulator between the devices of `ends`.
+    pub fn run(ends: Ends, emulator: Emulator) -> io::Result<Self> {
+        let handle = emulator.handle();
+        let thread = std::thread::Builder::new().name("emulator".into()).spawn(move || emulator.run())?;
+        Ok(Self { ends, handle, thread: Some(thread) })
+    }
+
+    /// The networks.
+    pub fn ends(&self) -> &Ends {
+        &self.ends
+    }
+
+    /// Where the client is.
+    pub fn near(&self) -> &Net {
+        &self.ends.near
+    }
+
+    /// Where the servers are. Every address of [`Block::servers`] is there.
+    pub fn far(&self) -> &Net {
+        &self.ends.far
+    }
+
+    /// The addresses in use.
+    pub fn block(&self) -> Block {
+        self.ends.block
+    }
+
+    /// A handle on the emulator.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Stops the emulator, and gives what was counted. Packets on the way are lost.
+    pub fn finish(mut self) -> Outcome {
+        self.handle.stop();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Err(io::Error::other("the emulator has ended")),
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.handle.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
