@@ -22,7 +22,7 @@ use std::rc::Rc;
 
 use clap::{Args, Parser, Subcommand};
 use live::streams::{Config, Handler, Host, Request, Url};
-use live::tls::{ClientConfig, Common, Connector, Trust};
+use live::tls::{Acceptor, ClientConfig, Common, Connector, Identity, ServerConfig, Trust};
 
 use exec::Commands;
 use status::Outcome;
@@ -80,6 +80,8 @@ enum Serve {
         /// Runs what the client asks for, instead of COMMAND.
         #[arg(long, conflicts_with = "command", required_unless_present = "command")]
         any_command: bool,
+        #[command(flatten)]
+        secure: Secure,
         /// The command and its arguments, whatever the client asks for.
         #[arg(last = true)]
         command: Vec<String>,
@@ -92,7 +94,20 @@ enum Serve {
         /// HOST:PORT to which all connections go, instead of the port that is asked for on 127.0.0.1.
         #[arg(long)]
         target: Option<String>,
+        #[command(flatten)]
+        secure: Secure,
     },
+}
+
+/// TLS, for a server that is to have it.
+#[derive(Debug, Args)]
+struct Secure {
+    /// A PEM file with the certificate chain; without it, clear text is served.
+    #[arg(long, requires = "key")]
+    cert: Option<PathBuf>,
+    /// A PEM file with its key.
+    #[arg(long, requires = "cert")]
+    key: Option<PathBuf>,
 }
 
 /// How to talk to the server.
@@ -131,13 +146,13 @@ impl std::str::FromStr for Ports {
 
 fn main() -> ExitCode {
     let done = match Line::parse().verb {
-        Verb::Serve(Serve::Exec { listen, any_command, command }) => {
+        Verb::Serve(Serve::Exec { listen, any_command, secure, command }) => {
             let commands = Rc::new(if any_command { Commands::Any } else { Commands::Fixed(command) });
-            serve(listen, move || exec::Exec::new(commands.clone()))
+            serve(listen, &secure, move || exec::Exec::new(commands.clone()))
         }
-        Verb::Serve(Serve::Portforward { listen, target }) => {
+        Verb::Serve(Serve::Portforward { listen, target, secure }) => {
             let target = target.map(|target| address(&target)).transpose();
-            target.and_then(|target| serve(listen, move || forward::Server::new(target)))
+            target.and_then(|target| serve(listen, &secure, move || forward::Server::new(target)))
         }
         Verb::Exec { server, stdin, url, command } => exec(&server, stdin, url, &command),
         Verb::Portforward { server, address, url, ports } => portforward(&server, address, url, &ports),
@@ -155,13 +170,25 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 fn serve<H: Handler>(
     listen: SocketAddr,
+    secure: &Secure,
     mut handler: impl FnMut() -> H + 'static,
 ) -> Result<ExitCode, String> {
     let mut host = Host::new().map_err(|e| e.to_string())?;
-    let address = host.listen(listen, None, Config::default(), CONNECTIONS_MAX, move |_| handler());
+    let acceptor = secure.acceptor()?;
+    let address = host.listen(listen, acceptor, Config::default(), CONNECTIONS_MAX, move |_| handler());
     println!("listening {}", address.map_err(|e| format!("{listen}: {e}"))?);
     loop {
         host.turn(None).map_err(|e| e.to_string())?;
+    }
+}
+
+impl Secure {
+    fn acceptor(&self) -> Result<Option<Acceptor>, String> {
+        let (Some(cert), Some(key)) = (&self.cert, &self.key) else { return Ok(None) };
+        let identity = Identity::read(cert, key).map_err(|e| e.to_string())?;
+        let common = Common::new(["http/1.1"]);
+        let config = ServerConfig { common, identity, tickets: true, ocsp: None };
+        Acceptor::new(&config).map(Some).map_err(|e| e.to_string())
     }
 }
 
