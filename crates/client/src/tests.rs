@@ -1,6 +1,6 @@
 //! The client against scripted connections: tests say what the world does and look at what the client asks of it.
 
-use base::{Fields, Instant};
+use base::{Fields, Instant, ResponseHead};
 use bytes::Bytes;
 
 use super::*;

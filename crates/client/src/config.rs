@@ -1,0 +1,45 @@
+//! What the client is told before it begins: rules and constants, and the hosts it may talk to.
+
+use crate::{Timeouts, Transport};
+
+/// What the client is configured with.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// What carries the requests of every host.
+    pub transport: Transport,
+    /// HTTP/1.1 connections a host at most. Browsers since 2008: 6.
+    pub connections_per_host: usize,
+    /// Connections in all at most. Chrome: 256.
+    pub connections_max: usize,
+    /// How often a request is sent at most, counting the first time. Chrome: 2. At least 1.
+    pub attempts_max: u32,
+    /// The SPDY session's own settings, where SPDY is spoken. PINGs that keep a session alive are not supported here.
+    pub spdy: spdy::Config,
+    /// How long it waits for a peer, and keeps what nobody uses. [`Timeouts::NONE`] unless set; browsers':
+    /// [`Timeouts::CHROME`].
+    pub timeouts: Timeouts,
+}
+
+impl Config {
+    /// Chrome's constants of around 2012 for `transport`.
+    pub fn new(transport: Transport) -> Self {
+        let version = transport.spdy_version().unwrap_or(spdy::Version::V3_1);
+        Self {
+            transport,
+            connections_per_host: 6,
+            connections_max: 256,
+            attempts_max: 2,
+            spdy: spdy::Config { keep_alive: None, ..spdy::Config::chrome_2013(version) },
+            timeouts: Timeouts::NONE,
+        }
+    }
+}
+
+/// A host that requests may name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Host {
+    /// The name to resolve. Hosts that differ only in scheme or port share a look-up.
+    pub name: String,
+    /// Whether its connections are secured by TLS.
+    pub tls: bool,
+}
