@@ -394,14 +394,15 @@ impl Session {
     }
 
     /// Ends a stream at once; a client that no longer wants an answer says CANCEL. What it had queued is dropped, what
-    /// arrives for it is discarded, and none of its events follow. With CANCEL, the pushes that belong to it end too
-    /// (§3.3.2). A stream that has ended needs no RST_STREAM and gets none.
+    /// arrives for it is discarded, and none of its events follow. With a client's CANCEL, the pushes that belong to it end
+    /// too (§3.3.2). A stream that has ended needs no RST_STREAM and gets none.
     pub fn reset(&mut self, id: StreamId, status: Status) {
         self.events.forget(id);
         if self.remove(id.0) {
             let status = status.on(self.config.version);
             self.emit(Control::RstStream { id: id.0, status });
-            if status == Status::CANCEL {
+            // A server's says nothing of its pushes: the client waits for them.
+            if status == Status::CANCEL && self.role == Role::Client {
                 self.end_pushes(id.0, By::Us);
             }
         }

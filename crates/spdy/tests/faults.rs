@@ -53,6 +53,27 @@ fn a_request_that_lacks_a_part_is_answered_400() {
     }
 }
 
+/// §2.3.2.1: nothing may be sent on a unidirectional stream that the peer opened, so a request in one cannot be answered. It
+/// is no event that the server would have to answer, but a stream error. Found by fuzzing.
+#[test]
+fn a_request_that_may_not_be_answered_is_refused() {
+    for version in VERSIONS {
+        let mut asker = Session::client(Config { announce_streams: false, ..Config::new(version) });
+        asker.request(&get("/"), Priority::HIGHEST, true).unwrap();
+        let mut asked = all_bytes(&mut asker);
+        let syn = asked.windows(4).position(|w| w[0] == 0x80 && w[2..] == [0, 1]).unwrap();
+        asked[syn + 4] |= 2;
+        let mut server = Session::server(Config::new(version));
+        all_bytes(&mut server);
+        server.handle_input(Instant::ZERO, asked.into()).unwrap();
+        let told = events(&mut server);
+        assert!(!told.iter().any(|e| matches!(e, Event::Request { .. })), "{version}: {told:?}");
+        let status = Status::PROTOCOL_ERROR;
+        assert_eq!(all_bytes(&mut server), bytes_of(version, Control::RstStream { id: 1, status }));
+        assert_eq!(server.open_streams(), 0);
+    }
+}
+
 /// §2.2.2: DATA before the reply is a stream error; so is a reply without a status (§3.2.2).
 #[test]
 fn a_server_that_answers_out_of_order_gets_a_stream_error() {
@@ -243,5 +264,11 @@ fn answers_that_are_not_read_are_bounded() {
     for _ in 0..2_000 {
         server.handle_input(Instant::ZERO, ping.clone().into()).unwrap();
         all_bytes(&mut server);
+    }
+    // A peer that reads as much as it asks for is none of those, even if it never reads all.
+    for _ in 0..2_000 {
+        server.handle_input(Instant::ZERO, ping.clone().into()).unwrap();
+        server.handle_input(Instant::ZERO, ping.clone().into()).unwrap();
+        server.poll_transmit(Instant::ZERO, 23).unwrap();
     }
 }

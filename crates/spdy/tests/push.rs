@@ -112,6 +112,42 @@ fn cancelling_a_request_cancels_its_pushes() {
     assert_eq!((pair.client.open_streams(), pair.server.open_streams()), (0, 0));
 }
 
+/// §3.3.2: the server must stop a request's pushes when it is cancelled, even if by then it has sent all of the answer: the
+/// client has forgotten them, and their windows would stay shut for ever. Found by fuzzing.
+#[test]
+fn pushes_end_with_their_request_even_if_the_cancel_comes_after_its_answer() {
+    let mut pair = Pair::new(Version::V3_1);
+    let page = pair.get("/", 0);
+    pair.settle();
+    let push = pair.server.push(page, &get("/x"), &response(200), Priority::LOWEST).unwrap();
+    pair.server.send(push, body(push.as_u32(), 20_000_000), true).unwrap();
+    pair.server.respond(page, &response(200), true).unwrap();
+    // The push's head and the answer are out; the client cancels before it hears the answer.
+    let out = pair.server.poll_transmit(pair.now, 1_400).unwrap();
+    pair.client.reset(page, Status::CANCEL);
+    pair.settle();
+    pair.client.handle_input(pair.now, out).unwrap();
+    pair.settle();
+    assert_eq!(events(&mut pair.client), []);
+    assert!(pair.server_events.contains(&Event::Reset { id: push, status: Status::CANCEL, by: By::Peer }));
+    assert_eq!((pair.client.open_streams(), pair.server.open_streams()), (0, 0));
+}
+
+/// §3.3.2 speaks of the client. A server that resets a request says nothing of its pushes, and they go on. Found by fuzzing.
+#[test]
+fn pushes_outlive_a_request_that_the_server_resets() {
+    let mut pair = Pair::new(Version::V3_1);
+    let page = pair.get("/", 0);
+    pair.settle();
+    let push = pair.server.push(page, &get("/x"), &response(200), Priority::LOWEST).unwrap();
+    pair.settle();
+    pair.server.reset(page, Status::CANCEL);
+    pair.server.send(push, body(push.as_u32(), 5_000), true).unwrap();
+    pair.settle();
+    assert_eq!(arrived(&pair.client_events, push), (5_000, true));
+    assert_eq!((pair.client.open_streams(), pair.server.open_streams()), (0, 0));
+}
+
 /// §3.3.1: the response of a push may follow in HEADERS.
 #[test]
 fn a_push_may_name_itself_first_and_answer_later() {

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use common::*;
 use spdy::frame::{Control, Setting};
 use spdy::{
-    Announce, Config, Error, Event, FlowControl, KeepAlive, Misbehaviour, OpenError, Priority, SendError,
-    Session, Status, StreamId, Version, WindowPolicy,
+    Announce, Config, Error, Event, FlowControl, GoAwayStatus, KeepAlive, Misbehaviour, OpenError, Priority,
+    SendError, Session, Status, StreamId, Version, WindowPolicy,
 };
 
 #[test]
@@ -275,6 +275,19 @@ fn a_reset_silences_the_stream() {
     let told = events(&mut pair.client);
     assert!(told.iter().all(|event| event.stream() != Some(gone)));
     assert_eq!(arrived(&told, kept), (50_000, true));
+}
+
+/// Nor is it among those that a GOAWAY lists which nobody has looked at.
+#[test]
+fn a_reset_silences_the_stream_in_a_goaway_that_is_not_taken_yet() {
+    let mut client = Session::client(Config::new(Version::V3_1));
+    let ids = ["/a", "/b"].map(|path| client.request(&get(path), Priority::HIGHEST, true).unwrap());
+    let goaway = Control::GoAway { last_good_id: 0, status: GoAwayStatus::OK };
+    give(&mut client, Version::V3_1, goaway).unwrap();
+    client.reset(ids[0], Status::CANCEL);
+    let told = events(&mut client);
+    let [Event::GoAway { unprocessed, .. }] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(unprocessed[..], [ids[1]]);
 }
 
 /// §2.6.4: kept by the client, returned with PERSISTED, cleared on demand.

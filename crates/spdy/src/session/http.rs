@@ -73,10 +73,14 @@ impl Session {
         Ok(())
     }
 
-    /// A client asks. One that leaves out a part is answered 400 (§3.2.1).
-    pub(super) fn requested(&mut self, syn: Syn, parts: Parts) {
+    /// A client asks. One that leaves out a part is answered 400 (§3.2.1); one that is unidirectional may not be answered
+    /// (§2.3.2.1), and so asks nothing.
+    pub(super) fn requested(&mut self, syn: Syn, parts: Parts) -> Result<(), Status> {
         let Syn { id, opening, wire_len, .. } = syn;
-        let Opening { priority, fin, .. } = opening;
+        let Opening { priority, fin, unidirectional, .. } = opening;
+        if unidirectional {
+            return Err(Status::PROTOCOL_ERROR);
+        }
         let cost = parts.cost;
         let Some(head) = parts.request() else {
             // The stream is not kept: what else comes for it is discarded.
@@ -86,12 +90,13 @@ impl Session {
             let before = self.control.len();
             self.emit_block(|block| Control::SynReply { id, fin: true, block });
             self.answers += self.control.len() - before;
-            return;
+            return Ok(());
         };
         self.open_peers += 1;
         self.insert(id, opening.life_of_recipient(), priority);
         self.events.push_head(Event::Request { id: StreamId(id), head, priority, fin, wire_len }, cost);
         self.settle(id);
+        Ok(())
     }
 
     /// A push must belong to an open request and to its origin. node-spdy's lack UNIDIRECTIONAL; they are taken as if

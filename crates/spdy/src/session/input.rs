@@ -219,10 +219,7 @@ impl Session {
         };
         let opened = parts.and_then(|parts| match (self.config.mapping, self.role) {
             (Mapping::Http, Role::Client) => self.pushed(syn, parts),
-            (Mapping::Http, Role::Server) => {
-                self.requested(syn, parts);
-                Ok(())
-            }
+            (Mapping::Http, Role::Server) => self.requested(syn, parts),
             (Mapping::Streams, _) => {
                 self.opened(syn, parts);
                 Ok(())
@@ -306,9 +303,10 @@ impl Session {
         }
         if self.remove(id) {
             self.events.push(Event::Reset { id: StreamId(id), status, by: By::Peer });
-            if status == Status::CANCEL && self.role == Role::Server {
-                self.end_pushes(id, By::Peer);
-            }
+        }
+        // Also when the answer itself is all sent: its pushes need not be, and the client has forgotten them.
+        if status == Status::CANCEL && self.role == Role::Server {
+            self.end_pushes(id, By::Peer);
         }
         Ok(())
     }

@@ -32,9 +32,8 @@ impl Session {
         }
         let n = usize::try_from(max).unwrap_or(usize::MAX).min(self.control.len());
         let chunk = self.control.split_to(n).freeze();
-        if self.control.is_empty() {
-            self.answers = 0;
-        }
+        // What is left cannot hold more of them than it is long.
+        self.answers = self.answers.min(self.control.len());
         Some(Chunk::Bytes(chunk))
     }
 

@@ -32,7 +32,10 @@ impl Told {
     /// Drops what is told of one stream.
     pub(super) fn forget(&mut self, id: StreamId) {
         let heads = &mut self.heads;
-        self.events.retain(|(event, cost)| {
+        self.events.retain_mut(|(event, cost)| {
+            if let Event::GoAway { unprocessed: ids, .. } | Event::Closed { interrupted: ids } = event {
+                ids.retain(|of| *of != id);
+            }
             let kept = event.stream() != Some(id);
             if !kept {
                 *heads -= u64::from(*cost);
