@@ -4,6 +4,9 @@ mod fuzz;
 
 use base::Rng;
 
+/// Seeded inputs a target.
+const ROUNDS: u64 = 300;
+
 fn replay(name: &str, body: fn(&[u8]), rounds: u64) {
     for round in 0..rounds {
         let mut rng = Rng::new(round).substream(name);
@@ -17,15 +20,15 @@ fn replay(name: &str, body: fn(&[u8]), rounds: u64) {
 
 #[test]
 fn any_bytes_are_read_or_refused() {
-    replay("input", fuzz::input, 300);
+    replay("input", fuzz::input, ROUNDS);
 }
 
 #[test]
 fn any_frames_are_obeyed_or_refused() {
-    replay("frames", fuzz::frames, 300);
+    replay("frames", fuzz::frames, ROUNDS);
 }
 
 #[test]
 fn any_two_engines_agree() {
-    replay("pair", fuzz::pair, 300);
+    replay("pair", fuzz::pair, ROUNDS);
 }

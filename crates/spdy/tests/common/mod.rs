@@ -41,7 +41,7 @@ pub fn body(source: u32, len: u64) -> Chunk {
 }
 
 /// A frame as seen on the wire.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Seen {
     Data { id: u32, fin: bool, len: u32 },
     Control { frame: Control<Bytes>, len: u32 },
