@@ -1,6 +1,6 @@
 //! What the client is told before it begins: rules and constants, and the hosts it may talk to.
 
-use crate::{Timeouts, Transport};
+use crate::{HappyEyeballs, Racing, Timeouts, Transport};
 
 /// What the client is configured with.
 #[derive(Clone, PartialEq, Debug)]
@@ -18,6 +18,10 @@ pub struct Config {
     /// How long it waits for a peer, and keeps what nobody uses. [`Timeouts::NONE`] unless set; browsers':
     /// [`Timeouts::CHROME`].
     pub timeouts: Timeouts,
+    /// Whether a connection that takes long gets a second one beside it. [`Racing::OFF`] unless set.
+    pub racing: Racing,
+    /// How a host of which the client knows several addresses is connected to. `None`, unless set: at the first one.
+    pub happy_eyeballs: Option<HappyEyeballs>,
 }
 
 impl Config {
@@ -31,6 +35,8 @@ impl Config {
             attempts_max: 2,
             spdy: spdy::Config { keep_alive: None, ..spdy::Config::chrome_2013(version) },
             timeouts: Timeouts::NONE,
+            racing: Racing::OFF,
+            happy_eyeballs: None,
         }
     }
 }
@@ -42,4 +48,13 @@ pub struct Host {
     pub name: String,
     /// Whether its connections are secured by TLS.
     pub tls: bool,
+}
+
+/// What may be known of a host besides its name; see [`Client::describe`](crate::Client::describe).
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct HostFacts {
+    /// The addresses that its name has, in the order of preference (RFC 6724). Hosts with one name share them.
+    pub addresses: Vec<std::net::IpAddr>,
+    /// What carries its requests, if that is not [`Config::transport`].
+    pub transport: Option<Transport>,
 }

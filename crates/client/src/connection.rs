@@ -1,6 +1,7 @@
 //! One connection: its engine, and which request each stream of it belongs to.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 use base::{Chunk, Instant};
 
@@ -9,6 +10,19 @@ use crate::{Config, Error, Event, Request, RequestId, Transport};
 /// A connection's number, densely from 0 in the order of opening.
 pub type ConnectionId = u32;
 
+/// What a connection was opened for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// A request that waits.
+    Request,
+    /// To race one that takes too long; see [`Racing`](crate::Racing).
+    Spare,
+    /// To try another address beside one that takes too long; see [`HappyEyeballs`](crate::HappyEyeballs).
+    Alternate,
+    /// Requests that are expected.
+    Speculative,
+}
+
 /// What is known of a connection's life.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConnectionRecord {
@@ -16,6 +30,10 @@ pub struct ConnectionRecord {
     pub id: ConnectionId,
     /// Index of the host it was opened to.
     pub host: u32,
+    /// Why it was opened.
+    pub purpose: Purpose,
+    /// The address it is to, where the client knows its hosts' addresses; the world chooses otherwise.
+    pub address: Option<IpAddr>,
     /// Opening began.
     pub opened: Instant,
     /// The TCP handshake was complete.
@@ -52,6 +70,10 @@ pub(crate) struct Connection {
     pub(crate) state: State,
     pub(crate) idle_since: Instant,
     pub(crate) dirty: bool,
+    /// What it is for now, as long as it is being made: whose place it takes if that fails.
+    pub(crate) role: Purpose,
+    /// The dial it is part of, until that is decided.
+    pub(crate) dial: Option<u32>,
     /// Something has arrived on it.
     pub(crate) received: bool,
     /// What has arrived may have given the engine something to send.
@@ -67,25 +89,18 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(id: ConnectionId, host: u32, now: Instant, config: &Config) -> Self {
-        let engine = match config.transport {
+    pub(crate) fn new(record: ConnectionRecord, transport: Transport, config: &Config) -> Self {
+        let engine = match transport {
             Transport::Http1 => Engine::Http1(Box::new(http1::client::Connection::new())),
             Transport::Spdy(_) => Engine::Spdy(Box::new(spdy::Session::client(config.spdy.clone()))),
         };
-        let record = ConnectionRecord {
-            id,
-            host,
-            opened: now,
-            connected: None,
-            secured: None,
-            closed: None,
-            requests: 0,
-        };
         Self {
-            record,
             state: State::Connecting,
-            idle_since: now,
+            idle_since: record.opened,
             dirty: false,
+            role: record.purpose,
+            dial: None,
+            record,
             received: false,
             wants_to_send: false,
             active: Vec::new(),
@@ -114,6 +129,11 @@ impl Connection {
     /// Ready, and nobody waits for anything from it.
     pub(crate) fn is_idle(&self) -> bool {
         self.state == State::Ready && self.active.is_empty()
+    }
+
+    /// Being made, and nobody's own: those who wait count on another.
+    pub(crate) fn is_aside(&self) -> bool {
+        self.state == State::Connecting && matches!(self.role, Purpose::Spare | Purpose::Alternate)
     }
 
     /// Nothing more will come of it.

@@ -2,9 +2,9 @@
 
 use base::Instant;
 
-use crate::connection::{Active, ConnectionId, State};
+use crate::connection::{Active, Connection, ConnectionId, Purpose, State};
 use crate::timer::Timer;
-use crate::{Action, Client, Error, Event, RequestId, Transport};
+use crate::{Client, Error, Event, RequestId, Transport};
 
 impl Client {
     pub(crate) fn fail(&mut self, id: RequestId, error: Error) {
@@ -87,12 +87,6 @@ impl Client {
         self.service_stalled(now);
     }
 
-    /// Closes a connection from our side.
-    pub(crate) fn close(&mut self, now: Instant, id: ConnectionId) {
-        self.actions.push_back(Action::Close { connection: id });
-        self.forget(now, id);
-    }
-
     /// A connection is gone, by the peer's doing or the network's: requests on it are sent again or fail.
     pub(crate) fn lose(&mut self, now: Instant, id: ConnectionId, why: &str) {
         let connection = &mut self.connections[id as usize];
@@ -108,18 +102,41 @@ impl Client {
                 self.fail(request, Error::ConnectionLost(why.to_owned()));
             }
         }
-        if was_connecting {
-            // It was opened for one HTTP/1.1 request, as in Chrome, or for all that wait for a session.
-            while let Some((_, _, request)) = self.pools[host as usize].waiting.pop_first() {
-                self.fail(request, Error::NotConnected(why.to_owned()));
-                if self.config.transport == Transport::Http1 {
-                    break;
-                }
-            }
-        }
         self.forget(now, id);
+        if was_connecting {
+            self.miss(now, id, why);
+        }
         self.service(now, host);
         self.service_stalled(now);
+    }
+
+    /// A connection could not be made. If another goes on in its place, nobody has lost anything yet.
+    fn miss(&mut self, now: Instant, id: ConnectionId, why: &str) {
+        let Connection { role, record, .. } = &self.connections[id as usize];
+        let (role, host) = (*role, record.host);
+        if self.redial(now, id) || role != Purpose::Request || self.promote(host) {
+            return;
+        }
+        // It was opened for one HTTP/1.1 request, as in Chrome, or for all that wait for a session.
+        while let Some((_, _, request)) = self.pools[host as usize].waiting.pop_first() {
+            self.fail(request, Error::NotConnected(why.to_owned()));
+            if self.transport(host) == Transport::Http1 {
+                break;
+            }
+        }
+    }
+
+    /// Gives the place of a connection that could not be made to one that was opened beside it or ahead of need; false
+    /// if there is none.
+    fn promote(&mut self, host: u32) -> bool {
+        let substitute = self.pools[host as usize].connections.iter().find(|id| {
+            let connection = &self.connections[**id as usize];
+            connection.state == State::Connecting
+                && matches!(connection.role, Purpose::Spare | Purpose::Speculative)
+        });
+        let Some(&id) = substitute else { return false };
+        self.connections[id as usize].role = Purpose::Request;
+        true
     }
 
     pub(crate) fn forget(&mut self, now: Instant, id: ConnectionId) {
@@ -130,6 +147,7 @@ impl Client {
         self.open -= 1;
         self.limit_connecting(now, id, None);
         self.timers.cancel(Timer::Idle(id));
+        self.timers.cancel(Timer::Race(id));
         self.pools[host as usize].connections.retain(|c| *c != id);
     }
 }

@@ -21,9 +21,11 @@
 
 mod config;
 mod connection;
+mod dial;
 mod ending;
 mod event;
 mod pool;
+mod race;
 mod request;
 mod resolver;
 mod timer;
@@ -31,15 +33,18 @@ mod transport;
 
 use base::{Chunk, Instant, RequestHead};
 
-pub use config::{Config, Host};
-use connection::Connection;
-pub use connection::{ConnectionId, ConnectionRecord};
+pub use config::{Config, Host, HostFacts};
+use connection::{Connection, State};
+pub use connection::{ConnectionId, ConnectionRecord, Purpose};
+use dial::Dial;
+pub use dial::{AddressOrder, Family, HappyEyeballs};
 pub use event::{Action, Error, Event};
 use pool::Pool;
+pub use race::{RaceClock, Racing};
 pub use request::{Priority, Request, RequestId, Timing, priority};
 use resolver::Resolver;
 pub use timer::Timeouts;
-use timer::Timers;
+use timer::{Timer, Timers};
 pub use transport::{Transport, UnknownTransport};
 
 /// A browser's network stack.
@@ -53,6 +58,7 @@ pub struct Client {
     resolver: Resolver,
     pools: Vec<Pool>,
     connections: Vec<Connection>,
+    dials: Vec<Dial>,
     /// Connections that are not closed.
     open: usize,
     /// Hosts that wait for a place under the limit on all connections.
@@ -74,6 +80,7 @@ impl Client {
             resolver,
             pools: hosts.iter().map(|_| Pool::default()).collect(),
             connections: Vec::new(),
+            dials: Vec::new(),
             open: 0,
             stalled: Default::default(),
             requests: Vec::new(),
@@ -85,6 +92,22 @@ impl Client {
             config,
             hosts,
         }
+    }
+
+    /// Tells what is known of a host besides its name. Of use before its first request.
+    ///
+    /// # Panics
+    /// If `host` is not one of those given to [`Client::new`].
+    pub fn describe(&mut self, host: u32, facts: HostFacts) {
+        if !facts.addresses.is_empty() {
+            self.resolver.set_addresses(host, &facts.addresses);
+        }
+        self.pools[host as usize].transport = facts.transport;
+    }
+
+    /// What carries the requests of a host.
+    pub fn transport(&self, host: u32) -> Transport {
+        self.pools[host as usize].transport.unwrap_or(self.config.transport)
     }
 
     /// The request numbered `id`, if there is one.
@@ -137,11 +160,13 @@ impl Client {
         });
         self.made += 1;
         self.enqueue(id);
+        self.race_host(now, host);
         self.service(now, host);
     }
 
     /// A look-up that [`Action::Resolve`] asked for has ended; `found` says whether there is an address.
     pub fn handle_resolved(&mut self, now: Instant, host: u32, found: bool) {
+        self.timers.cancel(Timer::Resolution(self.resolver.name(host)));
         let started = self.resolver.finish(host, found);
         for other in 0..self.hosts.len() as u32 {
             if !self.resolver.same_name(host, other) {
@@ -158,7 +183,13 @@ impl Client {
     /// A connection's TCP handshake is complete.
     pub fn handle_connected(&mut self, now: Instant, id: ConnectionId) {
         let connection = &mut self.connections[id as usize];
+        if connection.state == State::Closed {
+            return; // it crossed our close
+        }
         connection.record.connected = Some(now);
+        self.timers.cancel(Timer::Race(id));
+        self.win_dial(now, id);
+        let connection = &self.connections[id as usize];
         if self.hosts[connection.record.host as usize].tls {
             self.limit_connecting(now, id, self.config.timeouts.tls);
         } else {
@@ -169,6 +200,9 @@ impl Client {
     /// A connection's TLS handshake is far enough along to carry requests.
     pub fn handle_secured(&mut self, now: Instant, id: ConnectionId) {
         let connection = &mut self.connections[id as usize];
+        if connection.state == State::Closed {
+            return; // it crossed our close
+        }
         connection.record.secured = Some(now);
         self.pools[connection.record.host as usize].has_session = true;
         self.make_ready(now, id);

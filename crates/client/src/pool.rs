@@ -1,13 +1,14 @@
 //! A host's connections and the requests that wait for one, and the rules by which the two meet.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use base::Instant;
 
-use crate::connection::{Connection, ConnectionId, State};
+use crate::connection::{Connection, ConnectionId, ConnectionRecord, Purpose, State};
 use crate::resolver::Answer;
 use crate::timer::Timer;
-use crate::{Action, Client, Error, Priority, Request, RequestId, Timing, Transport};
+use crate::{Action, Client, Error, Priority, RaceClock, Request, RequestId, Timing, Transport};
 
 /// A host's connections and waiting requests.
 #[derive(Default)]
@@ -17,6 +18,8 @@ pub(crate) struct Pool {
     pub(crate) connections: Vec<ConnectionId>,
     /// A TLS handshake with this host is complete, so that later ones may resume its session.
     pub(crate) has_session: bool,
+    /// What carries its requests, if not what carries everybody's.
+    pub(crate) transport: Option<Transport>,
 }
 
 impl Client {
@@ -56,7 +59,7 @@ impl Client {
                 self.stalled.insert(host);
                 return;
             }
-            self.open(now, host);
+            self.open(now, host, Purpose::Request);
         }
     }
 
@@ -71,15 +74,13 @@ impl Client {
     /// Whether one more connection to `host` would serve a request that waits.
     fn wants_connection(&self, host: u32) -> bool {
         let pool = &self.pools[host as usize];
-        let connecting = pool
-            .connections
-            .iter()
-            .filter(|c| self.connections[**c as usize].state == State::Connecting)
-            .count();
-        match self.config.transport {
-            Transport::Http1 => {
-                connecting < pool.waiting.len() && pool.connections.len() < self.config.connections_per_host
-            }
+        let entries = || pool.connections.iter().map(|id| &self.connections[*id as usize]);
+        let spares_count = self.config.racing.clock == RaceClock::Host;
+        let counts = |c: &&Connection| !c.is_aside() || (spares_count && c.role == Purpose::Spare);
+        let open = entries().filter(counts).count();
+        let connecting = entries().filter(|c| c.state == State::Connecting && !c.is_aside()).count();
+        match self.transport(host) {
+            Transport::Http1 => connecting < pool.waiting.len() && open < self.config.connections_per_host,
             // One session a host; a second only once the first takes no new streams for good.
             Transport::Spdy(_) => {
                 !pool.waiting.is_empty()
@@ -100,14 +101,37 @@ impl Client {
         true
     }
 
-    fn open(&mut self, now: Instant, host: u32) {
+    /// Begins to make one connection in the world.
+    pub(crate) fn connect(
+        &mut self,
+        now: Instant,
+        host: u32,
+        purpose: Purpose,
+        address: Option<IpAddr>,
+        dial: Option<u32>,
+    ) -> ConnectionId {
         let id = self.connections.len() as ConnectionId;
         let resume = self.pools[host as usize].has_session;
-        self.connections.push(Connection::new(id, host, now, &self.config));
+        let record = ConnectionRecord {
+            id,
+            host,
+            purpose,
+            address,
+            opened: now,
+            connected: None,
+            secured: None,
+            closed: None,
+            requests: 0,
+        };
+        let mut connection = Connection::new(record, self.transport(host), &self.config);
+        connection.dial = dial;
+        self.connections.push(connection);
         self.open += 1;
         self.pools[host as usize].connections.push(id);
         self.actions.push_back(Action::Connect { connection: id, host, resume });
         self.limit_connecting(now, id, self.config.timeouts.connect);
+        self.race_connection(now, id);
+        id
     }
 
     pub(crate) fn make_ready(&mut self, now: Instant, id: ConnectionId) {
@@ -116,19 +140,33 @@ impl Client {
         connection.idle_since = now;
         let host = connection.record.host;
         self.limit_connecting(now, id, None);
+        if self.is_redundant(id) {
+            return self.close_and_go_on(now, id);
+        }
         self.limit_idle(now, id);
         self.mark_dirty(id); // a SPDY session opens with its SETTINGS
         self.service(now, host);
         self.service_stalled_if_idle(now, id);
     }
 
+    /// Whether a session came second in a race: one is enough.
+    fn is_redundant(&self, id: ConnectionId) -> bool {
+        let host = self.connections[id as usize].record.host;
+        let serves = |other: &ConnectionId| {
+            let connection = &self.connections[*other as usize];
+            *other != id && connection.state == State::Ready && connection.will_take_requests()
+        };
+        self.transport(host) != Transport::Http1 && self.pools[host as usize].connections.iter().any(serves)
+    }
+
     fn dispatch(&mut self, now: Instant, id: RequestId, connection: ConnectionId) {
-        let request = self.requests[id as usize].as_mut().expect("a request that waits");
         let entry = &self.connections[connection as usize];
+        let multiplexed = self.transport(entry.record.host) != Transport::Http1;
+        let request = self.requests[id as usize].as_mut().expect("a request that waits");
         request.reused = entry.received || entry.idle_since < now;
         let record = &entry.record;
         // A request that is not an HTTP/1.1 connection's first waited for one to be free, whatever came before.
-        let opened_for_it = self.config.transport != Transport::Http1 || record.requests == 0;
+        let opened_for_it = multiplexed || record.requests == 0;
         let waited = |from: Instant, to: Option<Instant>| {
             to.filter(|to| opened_for_it && *to > request.timing.queued)
                 .map(|to| (from.max(request.timing.queued), to))

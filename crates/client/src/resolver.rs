@@ -1,6 +1,10 @@
 //! Names and their look-ups: each name is asked for once and remembered for the client's life; addresses never are.
 
+use std::net::IpAddr;
+
 use base::Instant;
+
+use crate::dial::Family;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -18,10 +22,19 @@ pub(crate) enum Answer {
     Ask,
 }
 
+/// What is known of one name.
+struct Name {
+    state: State,
+    /// As given, or in the order in which the families came, IPv6 before IPv4.
+    addresses: Vec<IpAddr>,
+    /// Families that have answered.
+    families: Vec<Family>,
+}
+
 pub(crate) struct Resolver {
-    /// For every host, the first host with the same name; states are kept there.
+    /// For every host, the first host with the same name; names are kept there.
     first: Vec<u32>,
-    states: Vec<State>,
+    names: Vec<Name>,
     lookups: u32,
 }
 
@@ -31,21 +44,38 @@ impl Resolver {
         let mut seen = std::collections::BTreeMap::new();
         let first: Vec<u32> =
             names.iter().enumerate().map(|(i, name)| *seen.entry(*name).or_insert(i as u32)).collect();
-        let state = |name: &&str| if is_address(name) { State::Found } else { State::Unknown };
-        Self { states: names.iter().map(state).collect(), first, lookups: 0 }
+        let name = |name: &&str| match address(name) {
+            Some(address) => Name { state: State::Found, addresses: vec![address], families: Vec::new() },
+            None => Name { state: State::Unknown, addresses: Vec::new(), families: Vec::new() },
+        };
+        Self { names: names.iter().map(name).collect(), first, lookups: 0 }
     }
 
     pub(crate) fn lookups(&self) -> u32 {
         self.lookups
     }
 
+    /// The host that stands for all with this one's name.
+    pub(crate) fn name(&self, host: u32) -> u32 {
+        self.first[host as usize]
+    }
+
     pub(crate) fn same_name(&self, a: u32, b: u32) -> bool {
-        self.first[a as usize] == self.first[b as usize]
+        self.name(a) == self.name(b)
+    }
+
+    fn entry(&self, host: u32) -> &Name {
+        &self.names[self.name(host) as usize]
+    }
+
+    fn entry_mut(&mut self, host: u32) -> &mut Name {
+        let name = self.name(host);
+        &mut self.names[name as usize]
     }
 
     /// The answer for `host`. [`Answer::Ask`] is given once a name.
     pub(crate) fn ask(&mut self, now: Instant, host: u32) -> Answer {
-        let state = &mut self.states[self.first[host as usize] as usize];
+        let state = &mut self.entry_mut(host).state;
         match state {
             State::Found => Answer::Found,
             State::Missing => Answer::Missing,
@@ -58,16 +88,45 @@ impl Resolver {
         }
     }
 
+    pub(crate) fn is_found(&self, host: u32) -> bool {
+        self.entry(host).state == State::Found
+    }
+
+    pub(crate) fn is_asking(&self, host: u32) -> bool {
+        matches!(self.entry(host).state, State::Asking { .. })
+    }
+
     /// Notes the answer and returns when it was asked for.
     pub(crate) fn finish(&mut self, host: u32, found: bool) -> Instant {
-        let state = &mut self.states[self.first[host as usize] as usize];
+        let state = &mut self.entry_mut(host).state;
         let since = if let State::Asking { since } = *state { since } else { Instant::MAX };
         *state = if found { State::Found } else { State::Missing };
         since
     }
+
+    /// A name's addresses, as far as they are known: none if the world keeps them to itself.
+    pub(crate) fn addresses(&self, host: u32) -> &[IpAddr] {
+        &self.entry(host).addresses
+    }
+
+    /// Says beforehand which addresses a look-up will find.
+    pub(crate) fn set_addresses(&mut self, host: u32, addresses: &[IpAddr]) {
+        self.entry_mut(host).addresses = addresses.to_vec();
+    }
+
+    /// Notes the addresses of one family; whether both have answered now.
+    pub(crate) fn add(&mut self, host: u32, family: Family, addresses: &[IpAddr]) -> bool {
+        let name = self.entry_mut(host);
+        let at = if family == Family::V6 { 0 } else { name.addresses.len() };
+        name.addresses.splice(at..at, addresses.iter().copied());
+        if !name.families.contains(&family) {
+            name.families.push(family);
+        }
+        name.families.len() == 2
+    }
 }
 
-/// Whether a host's name is an address already (RFC 3986 §3.2.2: one of IPv6 stands in brackets).
-fn is_address(name: &str) -> bool {
-    name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok()
+/// The address that a host's name already is (RFC 3986 §3.2.2: one of IPv6 stands in brackets).
+fn address(name: &str) -> Option<IpAddr> {
+    name.trim_matches(['[', ']']).parse().ok()
 }

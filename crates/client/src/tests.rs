@@ -5,6 +5,8 @@ use bytes::Bytes;
 
 use super::*;
 
+mod addresses;
+mod racing;
 mod timeouts;
 
 fn at(ms: u64) -> Instant {

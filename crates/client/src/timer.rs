@@ -45,6 +45,14 @@ pub(crate) enum Timer {
     Connecting(ConnectionId),
     /// A connection has been idle for too long.
     Idle(ConnectionId),
+    /// A connection takes long to be made: it gets company.
+    Race(ConnectionId),
+    /// The first request of this host waits long for a connection.
+    RaceHost(u32),
+    /// A dial tries its next address.
+    Dial(u32),
+    /// The addresses of this name, known by its first host, need wait no longer for the other family's.
+    Resolution(u32),
 }
 
 /// Deadlines, the earliest first; of those at one moment, in the order of their names.
@@ -96,6 +104,10 @@ impl Client {
             match timer {
                 Timer::Connecting(id) => self.give_up_connecting(now, id),
                 Timer::Idle(id) => self.close_and_go_on(now, id),
+                Timer::Race(id) => self.race(now, id),
+                Timer::RaceHost(host) => self.race_for_host(now, host),
+                Timer::Dial(dial) => self.try_beside(now, dial),
+                Timer::Resolution(host) => self.handle_resolved(now, host, true),
             }
         }
     }
@@ -111,7 +123,7 @@ impl Client {
     /// A connection has come to rest, or may have: from now on it is open for nobody.
     pub(crate) fn limit_idle(&mut self, now: Instant, id: ConnectionId) {
         let connection = &self.connections[id as usize];
-        if !connection.is_idle() || self.config.transport != Transport::Http1 {
+        if !connection.is_idle() || self.transport(connection.record.host) != Transport::Http1 {
             return;
         }
         let timeouts = &self.config.timeouts;
