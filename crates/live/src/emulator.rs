@@ -18,10 +18,12 @@
 //! * `packet`: a packet and its addresses.
 //! * `check`: what was asked for beside what was achieved.
 //! * `log`: every packet's fate, for `--log`.
+//! * `gateway`: the way from the far end to the machine's own network.
 //! * `ends`: the two networks, their devices and the emulator on its thread, as most users want them.
 
 mod check;
 mod ends;
+mod gateway;
 mod log;
 mod packet;
 mod way;
@@ -38,13 +40,15 @@ use link::{LossConfig, PathConfig, Rate};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::Clock;
-use crate::namespace::{HEADER, Tun};
+use crate::namespace::{Block, HEADER, Net, Tun};
 use crate::timer::{Lead, NoSlack, Policy, on_grid};
 
 pub use check::{Check, Count, Lateness, WayCheck};
 pub use ends::{DEVICE, Ends, Link, MTU, Outcome};
+pub use gateway::Gateway;
 pub use log::{Log, LogSummary};
 
+use gateway::{Door, Passage};
 use packet::Packet;
 use way::Way;
 
@@ -163,6 +167,7 @@ pub struct Emulator {
     delays: Vec<DelayTo>,
     buffers: Buffers,
     log: Option<Log>,
+    door: Option<Door>,
     shared: Arc<Shared>,
     started: Instant,
 }
@@ -234,9 +239,18 @@ impl Emulator {
             delays: config.delays.clone(),
             buffers: Buffers::new(near.packet_max().max(far.packet_max())),
             log,
+            door: None,
             shared: Arc::new(shared),
             started: clock.now(),
         })
+    }
+
+    /// Opens a way from the far end to the network of the calling thread; `far` is the network of the far device, and `block` the addresses that
+    /// are its own or the near end's. All others must be routed to the far end's loopback device as its own.
+    pub fn open_gateway(&mut self, block: Block, far: &Net) -> io::Result<Gateway> {
+        let (gateway, door) = Gateway::open(block, far, self.up.to.clone())?;
+        self.door = Some(door);
+        Ok(gateway)
     }
 
     /// The emulator's clock, which the log's times are of.
@@ -326,21 +340,26 @@ impl Emulator {
 
     /// Writes what is due.
     fn deliver(&mut self, direction: Direction) -> io::Result<()> {
-        let Self { clock, buffers, log, .. } = self;
-        let side = match direction {
-            Direction::Up => &mut self.up,
-            Direction::Down => &mut self.down,
+        let Self { clock, buffers, log, door, .. } = self;
+        let (side, door) = match direction {
+            Direction::Up => (&mut self.up, door.as_ref()),
+            Direction::Down => (&mut self.down, None),
         };
         if side.way.next_time().is_none() {
             return Ok(());
         }
         while let Some(packet) = side.way.deliver(clock.now()) {
-            let written = side.to.write(packet.bytes());
+            let done = match door.map_or(Passage::Free, |door| door.pass(packet.bytes())) {
+                Passage::Free => side.to.write(packet.bytes()).is_ok(),
+                Passage::Taken => true,
+                Passage::Lost => false,
+            };
             let now = clock.now();
-            match written {
-                Ok(()) => side.check.delivered(&packet, now),
-                // The kernel takes no malformed packet. It gave us this one, but it also let a program send it.
-                Err(_) => side.check.refused += 1,
+            // The kernel takes no malformed packet. It gave us this one, but it also let a program send it.
+            if done {
+                side.check.delivered(&packet, now);
+            } else {
+                side.check.refused += 1;
             }
             if let Some(log) = log {
                 log.delivered(side.direction, &packet, now);

@@ -195,6 +195,11 @@ impl Net {
         Ok(Self { namespace: fs::File::open("/proc/thread-self/ns/net")?.into() })
     }
 
+    /// The same one again.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { namespace: self.namespace.try_clone()? })
+    }
+
     /// Does something inside, on a thread of its own. What it makes there (sockets, devices) stays there wherever it is used.
     pub fn run<T: Send>(&self, f: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         on_a_thread(|| {
@@ -330,6 +335,19 @@ impl Block {
     /// The block as address and length of the prefix.
     pub fn range(self) -> (Ipv4Addr, u8) {
         (self.address(0), self.prefix)
+    }
+
+    /// Whether an address is of the block.
+    pub fn contains(self, address: Ipv4Addr) -> bool {
+        (u32::from(address) ^ self.base) >> (32 - self.prefix) == 0
+    }
+
+    /// All addresses that are not of the block, as few ranges.
+    pub fn others(self) -> impl Iterator<Item = (Ipv4Addr, u8)> {
+        (1..=self.prefix).map(move |len| {
+            let shift = 32 - u32::from(len);
+            (Ipv4Addr::from(((self.base >> shift) ^ 1) << shift), len)
+        })
     }
 
     /// Addresses of servers, all at the far end: the upper half of the link's own sixteenth.

@@ -42,7 +42,7 @@ pub struct WayCheck {
     pub loss_runs: u64,
     /// Packets that came when all memory for packets was in use.
     pub no_memory: u64,
-    /// Packets that the kernel at the other end did not take.
+    /// Packets that the kernel at the other end, or the gateway there, did not take.
     pub refused: u64,
     /// How late packets were written.
     late: Histogram<u32>,

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 
 use crate::namespace::{Block, Error, Net, Privilege, Route, Tun, TunConfig};
 
-use super::{Check, Config, Emulator, Handle, Log, LogSummary};
+use super::{Check, Config, Emulator, Gateway, Handle, Log, LogSummary};
 
 /// The name of the link's device at either end.
 pub const DEVICE: &str = "link0";
@@ -74,7 +74,20 @@ impl Ends {
         let (near, far) = self.devices(config)?;
         let refused = Error::refused("start the emulator");
         let emulator = Emulator::new(config, near, far, log).map_err(&refused)?;
-        Link::run(self, emulator).map_err(&refused)
+        Link::run(self, emulator, None).map_err(&refused)
+    }
+
+    /// Joins them by a link, and lets the near end talk TCP and UDP to the network that the calling thread is in; see [`Gateway`].
+    pub fn join_outside(self, config: &Config, log: Option<Log>) -> Result<Link, Error> {
+        let (near, far) = self.devices(config)?;
+        let block = self.block;
+        for range in block.others().chain([(block.host(), 32), (block.dns(), 32)]) {
+            self.far.route(&Route::new(range, "lo").local())?;
+        }
+        let refused = Error::refused("start the emulator");
+        let mut emulator = Emulator::new(config, near, far, log).map_err(&refused)?;
+        let gateway = emulator.open_gateway(block, &self.far).map_err(&refused)?;
+        Link::run(self, emulator, Some(gateway)).map_err(&refused)
     }
 }
 
@@ -84,17 +97,19 @@ pub struct Link {
     ends: Ends,
     handle: Handle,
     thread: Option<JoinHandle<Outcome>>,
+    /// Ends when this is dropped.
+    _gateway: Option<Gateway>,
 }
 
 /// What an emulator leaves: what was counted, and the log's summary if there is a log.
 pub type Outcome = io::Result<(Check, Option<LogSummary>)>;
 
 impl Link {
-    /// Runs an emulator between the devices of `ends`.
-    pub fn run(ends: Ends, emulator: Emulator) -> io::Result<Self> {
+    /// Runs an emulator between the devices of `ends`, and keeps the gateway that it was given, if it was.
+    pub fn run(ends: Ends, emulator: Emulator, gateway: Option<Gateway>) -> io::Result<Self> {
         let handle = emulator.handle();
         let thread = std::thread::Builder::new().name("emulator".into()).spawn(move || emulator.run())?;
-        Ok(Self { ends, handle, thread: Some(thread) })
+        Ok(Self { ends, handle, thread: Some(thread), _gateway: gateway })
     }
 
     /// The networks.

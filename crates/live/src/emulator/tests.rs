@@ -239,11 +239,22 @@ fn config(up: PathConfig, down: PathConfig) -> Config {
 
 /// Runs what needs networks of its own, or says why not.
 fn with_link(config: &Config, test: impl FnOnce(&Link)) -> Option<Check> {
+    run(test, |ends| ends.join(config, None))
+}
+
+/// The same with a gateway to the network of the tests.
+fn with_gateway(config: &Config, test: impl FnOnce(&Link)) -> Option<Check> {
+    run(test, |ends| ends.join_outside(config, None))
+}
+
+fn run(
+    test: impl FnOnce(&Link),
+    join: impl FnOnce(Ends) -> Result<Link, crate::namespace::Error>,
+) -> Option<Check> {
     let privilege = crate::namespace::Privilege::acquire()
         .map_err(|e| println!("skipped: this needs the capabilities SYS_ADMIN and NET_ADMIN: {e}"))
         .ok()?;
-    let ends = Ends::new(privilege, crate::namespace::Block::WHOLE).unwrap();
-    let link = ends.join(config, None).unwrap();
+    let link = join(Ends::new(privilege, crate::namespace::Block::WHOLE).unwrap()).unwrap();
     test(&link);
     Some(link.finish().unwrap().0)
 }
@@ -310,4 +321,72 @@ fn tcp_crosses_the_link_whole_or_cut_and_arrives_as_it_was() {
             assert_eq!(up.received.packets == pieces, each_packet, "{pieces} pieces of {:?}", up.received);
         }
     }
+}
+
+/// Servers on the machine's loopback address are reached through [`Block::host`], with all their ends and refusals.
+#[test]
+fn the_gateway_reaches_servers_of_the_machine_and_refuses_where_there_is_none() {
+    use std::io::{Read, Write};
+    use std::net::{Shutdown, TcpListener, TcpStream};
+    const LEN: usize = 1 << 20;
+    let check = with_gateway(&config(path(100_000, 1), path(100_000, 1)), |link| {
+        for local in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(server) = TcpListener::bind(local) else { continue }; // no IPv6 here
+            let port = server.local_addr().unwrap().port();
+            let host = (link.block().host(), port);
+            // The first connection finds no listener at the far end yet, the second does.
+            for round in 0..2u8 {
+                let mut client = link.near().run(|| TcpStream::connect(host)).unwrap();
+                let (mut served, _) = server.accept().unwrap();
+                let echo = std::thread::spawn(move || {
+                    let mut bytes = Vec::new();
+                    served.read_to_end(&mut bytes).unwrap();
+                    served.write_all(&bytes).unwrap();
+                });
+                client.write_all(&vec![round; LEN]).unwrap();
+                client.shutdown(Shutdown::Write).unwrap();
+                let mut answer = Vec::new();
+                client.read_to_end(&mut answer).unwrap();
+                assert!(answer == vec![round; LEN], "{local}, {round}: {} bytes", answer.len());
+                echo.join().unwrap();
+            }
+            drop(server);
+            // There is still a listener at the far end; it finds nobody outside, and is gone thereafter.
+            let late =
+                link.near().run(|| TcpStream::connect(host)).and_then(|mut stream| stream.read(&mut [0; 8]));
+            assert!(late.is_err(), "{late:?}");
+            let refused = link.near().run(|| TcpStream::connect(host)).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        }
+    });
+    assert!(check.is_none_or(|check| check.down.received.bytes as usize > 2 * LEN));
+}
+
+/// Each asker gets the answers to what it asked, from the address that it asked.
+#[test]
+fn the_gateway_carries_datagrams_there_and_back() {
+    use std::net::UdpSocket;
+    with_gateway(&config(path(100_000, 1), path(100_000, 1)), |link| {
+        let wait =
+            |socket: &UdpSocket| socket.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let host = (link.block().host(), server.local_addr().unwrap().port());
+        let clients: Vec<_> =
+            (0..3).map(|_| link.near().run(|| UdpSocket::bind("0.0.0.0:0")).unwrap()).collect();
+        clients.iter().chain([&server]).for_each(wait);
+        for round in 0..3u8 {
+            for (number, client) in (0u8..).zip(&clients) {
+                client.send_to(&[round, number], host).unwrap();
+                let mut question = [0; 8];
+                let (len, from) = server.recv_from(&mut question).unwrap();
+                assert_eq!(question[..len], [round, number]);
+                server.send_to(&[number, round, 7], from).unwrap();
+            }
+            for (number, client) in (0u8..).zip(&clients) {
+                let mut answer = [0; 8];
+                let (len, from) = client.recv_from(&mut answer).unwrap();
+                assert_eq!((&answer[..len], from), (&[number, round, 7][..], host.into()));
+            }
+        }
+    });
 }

@@ -34,6 +34,22 @@ fn links_within_links_have_addresses_of_their_own() {
 }
 
 #[test]
+fn what_is_not_of_a_block_is_all_the_rest() {
+    for block in
+        [Block::WHOLE, Block::WHOLE.child(3).unwrap(), Block::WHOLE.child(15).unwrap().child(1).unwrap()]
+    {
+        let others: Vec<_> = block.others().collect();
+        let size: u64 = others.iter().map(|(_, prefix)| 1u64 << (32 - prefix)).sum();
+        assert_eq!(size + (1 << (32 - block.range().1)), 1 << 32);
+        for (base, prefix) in others {
+            let last = Ipv4Addr::from(u32::from(base) | ((1u64 << (32 - prefix)) - 1) as u32);
+            assert!(!block.contains(base) && !block.contains(last), "{base}/{prefix}");
+        }
+        assert!(block.contains(block.near()) && block.contains(block.dns()));
+    }
+}
+
+#[test]
 fn an_error_names_the_remedy_in_one_line() {
     let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
     let errors = [
