@@ -110,6 +110,11 @@ impl Client {
         self.pools[host as usize].transport.unwrap_or(self.config.transport)
     }
 
+    /// Whether TLS secures the connections of a host.
+    pub fn is_secured(&self, host: u32) -> bool {
+        self.hosts[host as usize].tls
+    }
+
     /// The request numbered `id`, if there is one.
     pub fn request(&self, id: RequestId) -> Option<&Request> {
         self.requests.get(id as usize)?.as_ref()
