@@ -3,19 +3,28 @@
 //! ```text
 //! kubernetes serve exec -- sh -c 'cat; exit 3'
 //! kubernetes exec --stdin http://127.0.0.1:PORT/exec -- cat
-//! kubernetes serve portforward
-//! kubernetes portforward http://127.0.0.1:PORT/portforward 8080:80
+//! kubernetes serve port-forward
+//! kubernetes port-forward http://127.0.0.1:PORT/portforward 8080:80
+//! kubernetes trace 127.0.0.1:PORT
 //! ```
 //!
 //! What is spoken, and how to try it against a cluster, is in `docs/kubernetes.md`.
 
+mod channel;
 mod exec;
 mod forward;
+mod process;
 mod pump;
 mod remote;
+mod signals;
 mod status;
+#[cfg(test)]
+mod tests;
+mod trace;
 
+use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -23,12 +32,19 @@ use std::rc::Rc;
 use clap::{Args, Parser, Subcommand};
 use live::streams::{Config, Handler, Host, Request, Url};
 use live::tls::{Acceptor, ClientConfig, Common, Connector, Identity, ServerConfig, Trust};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
+use channel::{Size, Version};
 use exec::Commands;
+use remote::{Ends, Remote};
+use signals::Signals;
 use status::Outcome;
 
 /// Connections served at a time.
 const CONNECTIONS_MAX: usize = 64;
+
+/// What a shell gives a command that SIGINT ended.
+const INTERRUPTED: u8 = 130;
 
 /// Kubernetes' exec, attach and port-forward over SPDY/3.1.
 #[derive(Debug, Parser)]
@@ -39,24 +55,33 @@ struct Line {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Serves, as the kubelet does.
+    /// Serves on loopback, as the kubelet does: commands of this machine, or its ports.
     #[command(subcommand)]
     Serve(Serve),
-    /// Runs a command there, with its input, output and exit code here; without COMMAND, attaches to what the URL names.
+    /// Runs a command there, with its input, output and exit code here.
     Exec {
         #[command(flatten)]
         server: Server,
-        /// Passes standard input on.
-        #[arg(short = 'i', long)]
-        stdin: bool,
-        /// http[s]://HOST/api/v1/namespaces/NAMESPACE/pods/POD/exec or /attach; a query is kept.
+        #[command(flatten)]
+        joined: Joined,
+        /// http[s]://HOST/api/v1/namespaces/NAMESPACE/pods/POD/exec; a query (`?container=NAME`) is kept.
         url: Url,
         /// The command and its arguments.
-        #[arg(last = true)]
+        #[arg(last = true, required = true)]
         command: Vec<String>,
     },
-    /// Forwards local ports to ports there, until the connection ends.
-    Portforward {
+    /// Joins what runs there already.
+    Attach {
+        #[command(flatten)]
+        server: Server,
+        #[command(flatten)]
+        joined: Joined,
+        /// http[s]://HOST/api/v1/namespaces/NAMESPACE/pods/POD/attach; a query (`?container=NAME`) is kept.
+        url: Url,
+    },
+    /// Forwards local ports to ports there, until the connection ends or SIGINT comes.
+    #[command(alias = "portforward")]
+    PortForward {
         #[command(flatten)]
         server: Server,
         /// The address to listen on.
@@ -68,40 +93,46 @@ enum Verb {
         #[arg(required = true)]
         ports: Vec<Ports>,
     },
+    /// Passes on connections in clear text, and prints their HTTP heads and SPDY frames.
+    Trace {
+        /// Where to listen.
+        #[arg(long, default_value = "127.0.0.1:0", value_parser = loopback)]
+        listen: SocketAddr,
+        /// HOST:PORT of the server.
+        target: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]
 enum Serve {
     /// Exec and attach: a command for each connection.
     Exec {
-        /// Where to listen. Whoever can connect can run commands.
-        #[arg(long, default_value = "127.0.0.1:0")]
-        listen: SocketAddr,
+        #[command(flatten)]
+        listening: Listening,
         /// Runs what the client asks for, instead of COMMAND.
         #[arg(long, conflicts_with = "command", required_unless_present = "command")]
         any_command: bool,
-        #[command(flatten)]
-        secure: Secure,
         /// The command and its arguments, whatever the client asks for.
         #[arg(last = true)]
         command: Vec<String>,
     },
     /// Port-forward.
-    Portforward {
-        /// Where to listen. Whoever can connect can reach every port of this machine, or the target.
-        #[arg(long, default_value = "127.0.0.1:0")]
-        listen: SocketAddr,
-        /// HOST:PORT to which all connections go, instead of the port that is asked for on 127.0.0.1.
-        #[arg(long)]
-        target: Option<String>,
+    #[command(alias = "portforward")]
+    PortForward {
         #[command(flatten)]
-        secure: Secure,
+        listening: Listening,
+        /// A loopback ADDRESS:PORT to which all connections go, instead of the port that is asked for on 127.0.0.1.
+        #[arg(long, value_parser = loopback)]
+        target: Option<SocketAddr>,
     },
 }
 
-/// TLS, for a server that is to have it.
+/// Where and how to serve.
 #[derive(Debug, Args)]
-struct Secure {
+struct Listening {
+    /// A loopback address to listen on. Whoever can connect can do all that is served.
+    #[arg(long, default_value = "127.0.0.1:0", value_parser = loopback)]
+    listen: SocketAddr,
     /// A PEM file with the certificate chain; without it, clear text is served.
     #[arg(long, requires = "key")]
     cert: Option<PathBuf>,
@@ -114,14 +145,28 @@ struct Secure {
 #[derive(Debug, Args)]
 struct Server {
     /// A bearer token, sent as `Authorization`; other users of this machine can see it.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "token_file")]
     token: Option<String>,
+    /// A file with the token.
+    #[arg(long)]
+    token_file: Option<PathBuf>,
     /// A PEM file with the certificates to believe, instead of the system's.
     #[arg(long, conflicts_with = "insecure")]
     ca: Option<PathBuf>,
     /// Believes any certificate.
     #[arg(long)]
     insecure: bool,
+}
+
+/// What of here a command there is joined to.
+#[derive(Clone, Copy, Debug, Args)]
+struct Joined {
+    /// Passes standard input on.
+    #[arg(short = 'i', long)]
+    stdin: bool,
+    /// Gives it a terminal, as large as standard output is; standard input, if it is one, passes every key on.
+    #[arg(short = 't', long)]
+    tty: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -144,18 +189,27 @@ impl std::str::FromStr for Ports {
     }
 }
 
+fn loopback(address: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = address.parse().map_err(|e| format!("{e}: give ADDRESS:PORT"))?;
+    match address.ip().is_loopback() {
+        true => Ok(address),
+        false => Err("this is an example, without authentication: give a loopback address".into()),
+    }
+}
+
 fn main() -> ExitCode {
     let done = match Line::parse().verb {
-        Verb::Serve(Serve::Exec { listen, any_command, secure, command }) => {
+        Verb::Serve(Serve::Exec { listening, any_command, command }) => {
             let commands = Rc::new(if any_command { Commands::Any } else { Commands::Fixed(command) });
-            serve(listen, &secure, move || exec::Exec::new(commands.clone()))
+            serve(&listening, move || exec::Exec::new(commands.clone()))
         }
-        Verb::Serve(Serve::Portforward { listen, target, secure }) => {
-            let target = target.map(|target| address(&target)).transpose();
-            target.and_then(|target| serve(listen, &secure, move || forward::Server::new(target)))
+        Verb::Serve(Serve::PortForward { listening, target }) => {
+            serve(&listening, move || forward::Server::new(target))
         }
-        Verb::Exec { server, stdin, url, command } => exec(&server, stdin, url, &command),
-        Verb::Portforward { server, address, url, ports } => portforward(&server, address, url, &ports),
+        Verb::Exec { server, joined, url, command } => run(&server, joined, url, &command),
+        Verb::Attach { server, joined, url } => run(&server, joined, url, &[]),
+        Verb::PortForward { server, address, url, ports } => port_forward(&server, address, url, &ports),
+        Verb::Trace { listen, target } => trace(listen, &target),
     };
     done.unwrap_or_else(|why| {
         eprintln!("{why}");
@@ -163,38 +217,33 @@ fn main() -> ExitCode {
     })
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let mut found = text.to_socket_addrs().map_err(|e| format!("{text}: {e}"))?;
-    found.next().ok_or_else(|| format!("{text} has no address"))
-}
-
+/// Serves until it is told to stop, then takes leave.
 fn serve<H: Handler>(
-    listen: SocketAddr,
-    secure: &Secure,
+    listening: &Listening,
     mut handler: impl FnMut() -> H + 'static,
 ) -> Result<ExitCode, String> {
     let mut host = Host::new().map_err(|e| e.to_string())?;
-    let acceptor = secure.acceptor()?;
+    let signals = Signals::listen(host.reactor().waker()).map_err(|e| format!("signals: {e}"))?;
+    let (listen, acceptor) = (listening.listen, listening.acceptor()?);
     let address = host.listen(listen, acceptor, Config::default(), CONNECTIONS_MAX, move |_| handler());
     println!("listening {}", address.map_err(|e| format!("{listen}: {e}"))?);
-    loop {
+    while !signals.stop() {
         host.turn(None).map_err(|e| e.to_string())?;
     }
-}
-
-impl Secure {
-    fn acceptor(&self) -> Result<Option<Acceptor>, String> {
-        let (Some(cert), Some(key)) = (&self.cert, &self.key) else { return Ok(None) };
-        let identity = Identity::read(cert, key).map_err(|e| e.to_string())?;
-        let common = Common::new(["http/1.1"]);
-        let config = ServerConfig { common, identity, tickets: true, ocsp: None };
-        Acceptor::new(&config).map(Some).map_err(|e| e.to_string())
+    host.close();
+    while !host.is_empty() {
+        host.turn(None).map_err(|e| e.to_string())?;
     }
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Connects, and gives the handler back when all is over.
-fn connect<H: Handler>(server: &Server, mut request: Request, handler: H) -> Result<H, String> {
-    if let Some(token) = &server.token {
+/// Connects, and gives the handler back when all is over, with what came in between.
+fn connect<H: Handler>(
+    server: &Server,
+    mut request: Request,
+    handler: impl FnOnce(Signals) -> H,
+) -> Result<(H, Signals), String> {
+    if let Some(token) = server.token()? {
         request.fields.push("Authorization", format!("Bearer {token}"));
     }
     let addresses = request.url.socket_addrs(|| None).map_err(|e| format!("{}: {e}", request.url))?;
@@ -204,15 +253,32 @@ fn connect<H: Handler>(server: &Server, mut request: Request, handler: H) -> Res
         other => return Err(format!("{other}: give an http or https URL")),
     };
     let mut host = Host::new().map_err(|e| e.to_string())?;
-    host.connect(request, &addresses, connector, Config::default(), handler);
+    let signals = Signals::listen(host.reactor().waker()).map_err(|e| format!("signals: {e}"))?;
+    host.connect(request, &addresses, connector, Config::default(), handler(signals.clone()));
     loop {
         if let Some(handler) = host.turn(None).map_err(|e| e.to_string())?.pop() {
-            return Ok(handler);
+            return Ok((handler, signals));
         }
     }
 }
 
+impl Listening {
+    fn acceptor(&self) -> Result<Option<Acceptor>, String> {
+        let (Some(cert), Some(key)) = (&self.cert, &self.key) else { return Ok(None) };
+        let identity = Identity::read(cert, key).map_err(|e| e.to_string())?;
+        let common = Common::new(["http/1.1"]);
+        let config = ServerConfig { common, identity, tickets: true, ocsp: None };
+        Acceptor::new(&config).map(Some).map_err(|e| e.to_string())
+    }
+}
+
 impl Server {
+    fn token(&self) -> Result<Option<String>, String> {
+        let Some(file) = &self.token_file else { return Ok(self.token.clone()) };
+        let token = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+        Ok(Some(token.trim().to_owned()))
+    }
+
     fn connector(&self) -> Result<Connector, String> {
         let trust = match &self.ca {
             Some(path) => Trust::File(path.clone()),
@@ -226,30 +292,77 @@ impl Server {
     }
 }
 
-fn exec(server: &Server, stdin: bool, mut url: Url, command: &[String]) -> Result<ExitCode, String> {
+/// Exec, or attach if there is no command.
+fn run(server: &Server, joined: Joined, mut url: Url, command: &[String]) -> Result<ExitCode, String> {
     let mut query = url.query_pairs_mut();
     for argument in command {
         query.append_pair("command", argument);
     }
-    for (name, wanted) in [("stdin", stdin), ("stdout", true), ("stderr", true)] {
-        if wanted {
-            query.append_pair(name, "true");
-        }
+    let wanted = [("stdin", joined.stdin), ("stdout", true), ("stderr", !joined.tty), ("tty", joined.tty)];
+    for (name, _) in wanted.iter().filter(|(_, is_wanted)| *is_wanted) {
+        query.append_pair(name, "true");
     }
     drop(query);
-    let pipes = || {
-        let stdin = if stdin { Some(pump::relay_from(std::io::stdin())?) } else { None };
-        Ok((stdin, pump::relay_to(std::io::stdout())?, pump::relay_to(std::io::stderr())?))
+    let ends = || {
+        let stdin = if joined.stdin { Some(pump::relay_from(std::io::stdin())?) } else { None };
+        let stderr = if joined.tty { None } else { Some(pump::relay_to(std::io::stderr())?) };
+        let terminal = joined.tty.then_some(window_size as fn() -> _);
+        Ok(Ends { stdin, stdout: pump::relay_to(std::io::stdout())?, stderr, terminal })
     };
-    let (stdin, stdout, stderr) = pipes().map_err(|e: std::io::Error| format!("pipes: {e}"))?;
-    let remote = remote::Remote::new(stdin, stdout, stderr);
-    match connect(server, Request::new(url, &[exec::PROTOCOL]), remote)?.finish() {
+    let ends = ends().map_err(|e: std::io::Error| format!("pipes: {e}"))?;
+    let keys = if joined.tty && joined.stdin { Keys::take()? } else { None };
+    let request = Request::new(url, &Version::ALL.map(Version::name));
+    let (remote, signals) = connect(server, request, |signals| Remote::new(ends, signals))?;
+    let outcome = remote.finish();
+    drop(keys);
+    match outcome {
         Outcome::Exit(code) => Ok(ExitCode::from(code)),
+        Outcome::Failed(why) if signals.stop() => {
+            eprintln!("{why}");
+            Ok(ExitCode::from(INTERRUPTED))
+        }
         Outcome::Failed(why) => Err(why),
     }
 }
 
-fn portforward(server: &Server, address: IpAddr, url: Url, ports: &[Ports]) -> Result<ExitCode, String> {
+fn window_size() -> Option<Size> {
+    let size = tcgetwinsize(std::io::stdout()).ok()?;
+    Some(Size { columns: size.ws_col, rows: size.ws_row })
+}
+
+/// The terminal that standard input is passes every key on, until this is dropped.
+struct Keys {
+    terminal: OwnedFd,
+    before: Termios,
+}
+
+impl Keys {
+    /// None if it is no terminal.
+    fn take() -> Result<Option<Self>, String> {
+        let stdin = std::io::stdin();
+        if !stdin.is_terminal() {
+            return Ok(None);
+        }
+        let set = || {
+            let terminal = rustix::io::dup(&stdin)?;
+            let before = tcgetattr(&terminal)?;
+            let mut raw = before.clone();
+            raw.make_raw();
+            tcsetattr(&terminal, OptionalActions::Now, &raw)?;
+            Ok(Some(Self { terminal, before }))
+        };
+        set().map_err(|e: rustix::io::Errno| format!("terminal: {e}"))
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no repair.
+        let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+    }
+}
+
+fn port_forward(server: &Server, address: IpAddr, url: Url, ports: &[Ports]) -> Result<ExitCode, String> {
     let listen = |ports: &Ports| {
         let listener = TcpListener::bind((address, ports.local)).and_then(|listener| {
             listener.set_nonblocking(true)?;
@@ -260,7 +373,18 @@ fn portforward(server: &Server, address: IpAddr, url: Url, ports: &[Ports]) -> R
         Ok::<_, String>((mio::net::TcpListener::from_std(listener), ports.remote))
     };
     let ports = ports.iter().map(listen).collect::<Result<_, _>>()?;
-    let client = connect(server, Request::new(url, &[forward::PROTOCOL]), forward::Client::new(ports))?;
+    let request = Request::new(url, &[forward::PROTOCOL]);
+    let (client, signals) = connect(server, request, |signals| forward::Client::new(ports, signals))?;
     client.end.unwrap_or(Ok(()))?;
-    Err("the server closed the connection".into())
+    match signals.stop() {
+        true => Ok(ExitCode::SUCCESS),
+        false => Err("the server closed the connection".into()),
+    }
+}
+
+fn trace(listen: SocketAddr, target: &str) -> Result<ExitCode, String> {
+    let mut found = target.to_socket_addrs().map_err(|e| format!("{target}: {e}: give HOST:PORT"))?;
+    let target = found.next().ok_or_else(|| format!("{target} has no address"))?;
+    trace::run(listen, target).map_err(|e| format!("{listen}: {e}"))?;
+    Ok(ExitCode::SUCCESS)
 }

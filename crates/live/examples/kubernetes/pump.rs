@@ -35,7 +35,7 @@ impl Outlet {
     pub fn drain(
         &mut self,
         id: StreamId,
-        to: &mut impl Write,
+        to: &mut (impl Write + ?Sized),
         connection: &mut Connection,
     ) -> io::Result<bool> {
         let mut moved = false;
@@ -82,7 +82,11 @@ pub enum Poured {
 }
 
 /// Sends what `from` has and the stream has room for.
-pub fn pour(from: &mut impl Read, id: StreamId, connection: &mut Connection) -> io::Result<Poured> {
+pub fn pour(
+    from: &mut (impl Read + ?Sized),
+    id: StreamId,
+    connection: &mut Connection,
+) -> io::Result<Poured> {
     let mut buffer = [0; 16 * 1024];
     let mut poured = Poured::Nothing;
     loop {

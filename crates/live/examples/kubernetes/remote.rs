@@ -1,26 +1,40 @@
-//! The client's side of exec and attach, as kubectl's.
+//! The client's side of exec and attach, as kubectl's: `channel.k8s.io`.
 
 use std::io::{self, Write};
 use std::thread::JoinHandle;
 
-use base::Fields;
+use base::{Fields, Instant};
+use bytes::Bytes;
 use live::Reactor;
 use live::streams::{Connection, Event, Handler};
 use mio::unix::pipe;
 use spdy::{Opening, Status, StreamId};
 
-use crate::exec::PROTOCOL;
+use crate::channel::{Kind, Size, Version};
 use crate::pump::{Outlet, Poured, pour};
+use crate::signals::Signals;
 use crate::status::Outcome;
 
 /// Bytes of the error stream that are kept; a status has some hundred.
 const ERROR_MAX: usize = 64 * 1024;
 
-/// Where an output of the remote command goes.
+/// Where an output of the remote command goes: a pipe, and who writes what it carries.
 pub type Sink = (pipe::Sender, JoinHandle<io::Result<()>>);
+
+/// What the remote command is joined to.
+pub struct Ends {
+    /// Its standard input, if it is to have one.
+    pub stdin: Option<pipe::Receiver>,
+    pub stdout: Sink,
+    /// None with a terminal, which has one output.
+    pub stderr: Option<Sink>,
+    /// It has a terminal; gives the size of ours, if we have one.
+    pub terminal: Option<fn() -> Option<Size>>,
+}
 
 /// One of the remote command's outputs.
 struct Output {
+    kind: Kind,
     id: Option<StreamId>,
     queue: Outlet,
     to: Option<pipe::Sender>,
@@ -29,49 +43,65 @@ struct Output {
 
 /// One command, somewhere else.
 pub struct Remote {
+    version: Version,
     stdin: Option<pipe::Receiver>,
     stdin_id: Option<StreamId>,
     /// Its stdout and stderr.
     outputs: Vec<Output>,
+    terminal: Option<fn() -> Option<Size>>,
+    resize_id: Option<StreamId>,
     error_id: Option<StreamId>,
     error: Vec<u8>,
     error_ended: bool,
     /// Streams that the server has not accepted.
     awaited: Vec<StreamId>,
+    signals: Signals,
     outcome: Option<Outcome>,
 }
 
 impl Remote {
-    /// A command with these for its standard input, if it is to have one, and its outputs.
-    pub fn new(stdin: Option<pipe::Receiver>, stdout: Sink, stderr: Sink) -> Self {
-        let output = |(to, thread): Sink| Output { id: None, queue: Outlet::default(), to: Some(to), thread };
+    /// A command that is left when `signals` say so.
+    pub fn new(ends: Ends, signals: Signals) -> Self {
+        let output = |kind, (to, thread): Sink| {
+            let (id, queue) = (None, Outlet::default());
+            Output { kind, id, queue, to: Some(to), thread }
+        };
+        let stderr = ends.stderr.map(|sink| output(Kind::Stderr, sink));
         Self {
-            stdin,
+            version: Version::V4,
+            stdin: ends.stdin,
             stdin_id: None,
-            outputs: vec![output(stdout), output(stderr)],
+            outputs: [output(Kind::Stdout, ends.stdout)].into_iter().chain(stderr).collect(),
+            terminal: ends.terminal,
+            resize_id: None,
             error_id: None,
             error: Vec::new(),
             error_ended: false,
             awaited: Vec::new(),
+            signals,
             outcome: None,
         }
     }
 
     /// Opens all streams. Nothing is sent before the server has accepted them all, as its command does not run before.
     fn open(&mut self, connection: &mut Connection, reactor: &Reactor) -> Result<(), String> {
-        let mut open = |name: &'static str| {
+        let mut open = |kind: Kind| {
             let mut fields = Fields::new();
-            fields.push("streamtype", name);
-            let id = connection.open(&fields, Opening::default()).map_err(|e| format!("{name}: {e}"))?;
+            fields.push("streamtype", kind.name());
+            let opened = connection.open(&fields, Opening::default());
+            let id = opened.map_err(|e| format!("{}: {e}", kind.name()))?;
             self.awaited.push(id);
             Ok::<_, String>(Some(id))
         };
-        self.error_id = open("error")?;
+        self.error_id = open(Kind::Error)?;
         if self.stdin.is_some() {
-            self.stdin_id = open("stdin")?;
+            self.stdin_id = open(Kind::Stdin)?;
         }
-        for (output, name) in self.outputs.iter_mut().zip(["stdout", "stderr"]) {
-            output.id = open(name)?;
+        for output in &mut self.outputs {
+            output.id = open(output.kind)?;
+        }
+        if self.terminal.is_some() && self.version.has_resize() {
+            self.resize_id = open(Kind::Resize)?;
         }
         let token = connection.token();
         let mut registered = self.stdin.as_mut().map_or(Ok(()), |pipe| reactor.register(pipe, token));
@@ -96,7 +126,7 @@ impl Remote {
             self.stdin = None;
         }
         if let Some(output) = self.outputs.iter_mut().find(|output| output.id == Some(id)) {
-            output.queue.push(bytes::Bytes::new(), true);
+            output.queue.push(Bytes::new(), true);
         }
     }
 
@@ -119,26 +149,70 @@ impl Remote {
         }
         outcome
     }
+
+    fn pump_stdin(&mut self, connection: &mut Connection) -> bool {
+        let (Some(id), Some(from)) = (self.stdin_id, &mut self.stdin) else { return false };
+        let poured = pour(from, id, connection);
+        let is_open = matches!(poured, Ok(Poured::Nothing | Poured::Some));
+        if !is_open {
+            self.stdin = None;
+            // If the server has reset it, it knows.
+            let _ = connection.send(id, Bytes::new(), true);
+        }
+        !is_open || matches!(poured, Ok(Poured::Some))
+    }
+
+    fn pump_outputs(&mut self, connection: &mut Connection) -> bool {
+        let mut moved = false;
+        for output in &mut self.outputs {
+            let (Some(id), Some(to)) = (output.id, &mut output.to) else { continue };
+            match output.queue.drain(id, to, connection) {
+                Ok(drained) => moved |= drained,
+                Err(_) => {
+                    // Whoever read it has left, as `head` does.
+                    output.queue.abandon(id, connection);
+                    connection.reset(id, Status::CANCEL);
+                    moved = true;
+                }
+            }
+            if output.queue.is_over() {
+                output.to = None;
+            }
+        }
+        moved
+    }
+
+    /// Tells the size of our terminal.
+    fn resize(&self, connection: &mut Connection) {
+        let (Some(id), Some(size)) = (self.resize_id, self.terminal.and_then(|size| size())) else { return };
+        // A server that takes none does without.
+        let _ = connection.send(id, size.emit().into(), false);
+    }
 }
 
 impl Handler for Remote {
     fn event(&mut self, event: Event, connection: &mut Connection, reactor: &Reactor) {
         match event {
-            Event::Granted { protocol, .. } => match protocol.as_deref() {
-                Some(PROTOCOL) => {
-                    if let Err(why) = self.open(connection, reactor) {
-                        self.fail(why, connection);
+            Event::Granted { protocol, .. } => {
+                // Who names none has the first.
+                let name = protocol.unwrap_or_else(|| Version::V1.name().into());
+                match Version::named(&name) {
+                    Some(version) => {
+                        self.version = version;
+                        if let Err(why) = self.open(connection, reactor) {
+                            self.fail(why, connection);
+                        }
                     }
+                    None => self.fail(format!("the server speaks {name}, which was not offered"), connection),
                 }
-                other => {
-                    let other = other.unwrap_or("no protocol that it names");
-                    self.fail(format!("the server speaks {other}, not {PROTOCOL}"), connection);
-                }
-            },
+            }
             Event::Accepted { id, fin, .. } => {
                 self.awaited.retain(|awaited| *awaited != id);
                 if fin {
                     self.ended(id);
+                }
+                if self.awaited.is_empty() {
+                    self.resize(connection);
                 }
             }
             Event::Opened { id, .. } => connection.reset(id, Status::REFUSED_STREAM),
@@ -166,7 +240,7 @@ impl Handler for Remote {
             Event::Closed(end) => {
                 let said = self.error_ended || !self.error.is_empty();
                 self.outcome.get_or_insert_with(|| match end {
-                    _ if said => Outcome::parse(&self.error),
+                    _ if said => Outcome::parse(&self.error, self.version),
                     Ok(()) => {
                         Outcome::Failed("the server closed before it told how the command ended".into())
                     }
@@ -178,39 +252,31 @@ impl Handler for Remote {
     }
 
     fn pump(&mut self, connection: &mut Connection, _: &Reactor) -> bool {
-        if !self.awaited.is_empty() || self.error_id.is_none() || self.outcome.is_some() {
+        if self.outcome.is_some() {
             return false;
         }
-        let mut moved = false;
-        if let (Some(id), Some(from)) = (self.stdin_id, &mut self.stdin) {
-            let poured = pour(from, id, connection);
-            moved |= poured.as_ref().is_ok_and(|poured| *poured != Poured::Nothing);
-            if !matches!(poured, Ok(Poured::Nothing | Poured::Some)) {
-                self.stdin = None;
-                // If the server has reset it, it knows.
-                let _ = connection.send(id, bytes::Bytes::new(), true);
-            }
+        if self.signals.stop() {
+            self.fail("interrupted; the command may go on".into(), connection);
+            return true;
         }
-        for output in &mut self.outputs {
-            let (Some(id), Some(to)) = (output.id, &mut output.to) else { continue };
-            match output.queue.drain(id, to, connection) {
-                Ok(drained) => moved |= drained,
-                Err(_) => {
-                    // Whoever read it has left, as `head` does.
-                    output.queue.abandon(id, connection);
-                    connection.reset(id, Status::CANCEL);
-                    moved = true;
-                }
-            }
-            if output.queue.is_over() {
-                output.to = None;
-            }
+        let is_resized = self.signals.take_resized();
+        if !self.awaited.is_empty() || self.error_id.is_none() {
+            return false;
         }
+        if is_resized {
+            self.resize(connection);
+        }
+        let moved = is_resized | self.pump_stdin(connection) | self.pump_outputs(connection);
         if self.error_ended && self.outputs.iter().all(|output| output.to.is_none()) {
-            self.outcome = Some(Outcome::parse(&self.error));
+            self.outcome = Some(Outcome::parse(&self.error, self.version));
             connection.close();
-            moved = true;
+            return true;
         }
         moved
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        // Once interrupted, the rest is the connection's.
+        (self.outcome.is_none() && self.signals.are_pending()).then_some(Instant::ZERO)
     }
 }

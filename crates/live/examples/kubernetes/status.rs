@@ -1,6 +1,9 @@
-//! How a command ended, as `v4.channel.k8s.io` says it on the error stream: a `Status` of the Kubernetes API, in JSON.
+//! How a command ended, as `channel.k8s.io` says it on the error stream: from version 4 on a `Status` of the Kubernetes API in
+//! JSON, before that a sentence, or nothing if all went well.
 
 use serde_json::{Value, json};
+
+use crate::channel::Version;
 
 /// How a remote command ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,20 +16,26 @@ pub enum Outcome {
 
 impl Outcome {
     /// As the server says it.
-    pub fn emit(&self) -> String {
+    pub fn emit(&self, version: Version) -> String {
+        let message = match self {
+            Outcome::Exit(code) => format!("command terminated with non-zero exit code: exit status {code}"),
+            Outcome::Failed(why) => format!("Internal error occurred: {why}"),
+        };
         let status = match self {
+            Outcome::Exit(0) if version < Version::V4 => return String::new(),
+            _ if version < Version::V4 => return message,
             Outcome::Exit(0) => json!({ "metadata": {}, "status": "Success" }),
             Outcome::Exit(code) => json!({
                 "metadata": {},
                 "status": "Failure",
-                "message": format!("command terminated with non-zero exit code: exit status {code}"),
+                "message": message,
                 "reason": "NonZeroExitCode",
                 "details": { "causes": [{ "reason": "ExitCode", "message": code.to_string() }] },
             }),
             Outcome::Failed(why) => json!({
                 "metadata": {},
                 "status": "Failure",
-                "message": format!("Internal error occurred: {why}"),
+                "message": message,
                 "reason": "InternalError",
                 "details": { "causes": [{ "message": why }] },
                 "code": 500,
@@ -35,10 +44,13 @@ impl Outcome {
         status.to_string()
     }
 
-    /// What a server said. Nothing at all is success: that is what protocols before v4 say.
-    pub fn parse(said: &[u8]) -> Self {
+    /// What a server said. client-go, too, takes nothing for success in every version.
+    pub fn parse(said: &[u8], version: Version) -> Self {
         if said.is_empty() {
             return Outcome::Exit(0);
+        }
+        if version < Version::V4 {
+            return Outcome::Failed(String::from_utf8_lossy(said).into_owned());
         }
         let Ok(status) = serde_json::from_slice::<Value>(said) else {
             return Outcome::Failed(format!("no status: {}", String::from_utf8_lossy(said)));

@@ -238,10 +238,15 @@ impl Connection {
         self.streams().ok_or(spdy::SendError::NotOpen)?.session.accept(id, fields, fin)
     }
 
-    /// Bytes that [`send`](Self::send) takes on a stream now. It may have grown whenever the connection was driven.
+    /// Bytes that [`send`](Self::send) takes now on a stream that is open; none when the connection is being left. It may have
+    /// grown whenever the connection was driven.
     pub fn room(&self, id: StreamId) -> usize {
-        let State::Open(_, Engine::Streams(streams)) = &self.state else { return 0 };
-        self.config.queue.saturating_sub(streams.session.queued(id) as usize)
+        match &self.state {
+            State::Open(_, Engine::Streams(streams)) if self.leaving.is_none() => {
+                self.config.queue.saturating_sub(streams.session.queued(id) as usize)
+            }
+            _ => 0,
+        }
     }
 
     /// Queues bytes on a stream; with `fin` they are the last.
@@ -249,13 +254,14 @@ impl Connection {
     /// # Errors
     /// If there is no [`room`](Self::room) for all of them, or as [`spdy::Session::send`].
     pub fn send(&mut self, id: StreamId, bytes: Bytes, fin: bool) -> Result<(), SendError> {
-        if bytes.len() > self.room(id) {
+        let room = self.room(id);
+        let streams = self.streams().ok_or(SendError::Stream(spdy::SendError::NotOpen))?;
+        if bytes.len() > room {
             return Err(SendError::Full);
         }
-        self.active = self.now;
-        let streams = self.streams().ok_or(SendError::Stream(spdy::SendError::NotOpen))?;
         streams.session.send(id, bytes.into(), fin).map_err(SendError::Stream)?;
         streams.queued.insert(id);
+        self.active = self.now;
         Ok(())
     }
 

@@ -157,6 +157,18 @@ impl<H: Handler> Host<H> {
         self.busy.insert(token);
     }
 
+    /// Takes no more connections, and [closes](Connection::close) those that there are: [turn](Self::turn) it until it
+    /// [is empty](Self::is_empty), which takes each as long as [`Config::linger`] allows.
+    pub fn close(&mut self) {
+        for port in &mut self.ports {
+            port.connections_max = 0;
+        }
+        for (token, seat) in &mut self.connections {
+            seat.connection.close();
+            self.busy.insert(*token);
+        }
+    }
+
     fn token(&mut self) -> usize {
         self.next += 1;
         self.next - 1
