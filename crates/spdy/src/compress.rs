@@ -91,10 +91,10 @@ impl Compressor {
     }
 }
 
-/// The single cookies of a `cookie` field. Each but the first begins with the separator, so that a cookie matches
-/// itself wherever it stands, except in the first place.
+/// The single cookies of a `cookie` field, or of several in one. Each but the first begins with the separator, so that a
+/// cookie matches itself wherever it stands, except in the first place.
 fn crumbs(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.chunk_by(|_, next| *next != b';')
+    value.chunk_by(|_, next| !matches!(next, b';' | 0))
 }
 
 /// The buffer for an inflated block grows by doubling, from this.

@@ -18,6 +18,8 @@ const CONTROL: u32 = 1 << 31;
 const MAX_ID: u32 = CONTROL - 1;
 const FIN: u8 = 1;
 const UNIDIRECTIONAL: u8 = 2;
+/// Of data frames, in the text of version 3 alone; nobody wrote it.
+const COMPRESS: u8 = 2;
 const CLEAR: u8 = 1;
 
 /// The types of control frames.
@@ -44,6 +46,8 @@ pub enum Head {
         id: u32,
         /// Whether it is the sender's last frame on the stream.
         fin: bool,
+        /// Whether the COMPRESS flag is set, which means something in version 3 alone (SPDY/3 §2.2.2).
+        compress: bool,
         /// Bytes of payload.
         len: u32,
     },
@@ -67,7 +71,8 @@ impl Head {
         let word = u32::from_be_bytes([a, b, c, d]);
         let len = u32::from_be_bytes([0, len[0], len[1], len[2]]);
         if word & CONTROL == 0 {
-            return Head::Data { id: word, fin: flags & FIN != 0, len };
+            let (fin, compress) = (flags & FIN != 0, flags & COMPRESS != 0);
+            return Head::Data { id: word, fin, compress, len };
         }
         Head::Control { version: (word >> 16) as u16 & 0x7fff, kind: word as u16, flags, len }
     }
@@ -75,7 +80,10 @@ impl Head {
     /// The header's bytes; a length past 2²⁴ − 1 is cut.
     pub fn emit(self) -> [u8; HEADER_LEN] {
         let (word, flags, len) = match self {
-            Head::Data { id, fin, len } => (id & MAX_ID, u8::from(fin), len),
+            Head::Data { id, fin, compress, len } => {
+                let flags = if fin { FIN } else { 0 } | if compress { COMPRESS } else { 0 };
+                (id & MAX_ID, flags, len)
+            }
             Head::Control { version, kind, flags, len } => {
                 (CONTROL | u32::from(version & 0x7fff) << 16 | u32::from(kind), flags, len)
             }
@@ -173,8 +181,9 @@ pub enum Control<B> {
     Headers { id: u32, fin: bool, block: B },
     /// More room to send; stream 0 is the session.
     WindowUpdate { id: u32, delta: u32 },
-    /// A client certificate (version 3); its contents are not looked at.
-    Credential { slot: u16 },
+    /// A client certificate (version 3, §2.6.9): where it is to be kept, the proof that the client has its key, and the
+    /// chain as it stands on the wire, each certificate after its length in 32 bits. A session makes nothing of it.
+    Credential { slot: u16, proof: Bytes, certificates: Bytes },
     /// A type that the version does not define.
     Unknown { kind: u16, len: u32 },
 }
@@ -258,7 +267,10 @@ impl Control<Bytes> {
             }
             kind::CREDENTIAL => {
                 at_least(6)?;
-                Control::Credential { slot: payload.get_u16() }
+                let slot = payload.get_u16();
+                let (proof, certificates) =
+                    parse_credential(payload).ok_or(Misbehaviour::FrameLength { kind, len })?;
+                Control::Credential { slot, proof, certificates }
             }
             _ => unreachable!("is_known has just said so"),
         })
@@ -281,7 +293,9 @@ impl<B> Control<B> {
             Control::Ping { id } => Control::Ping { id },
             Control::GoAway { last_good_id, status } => Control::GoAway { last_good_id, status },
             Control::WindowUpdate { id, delta } => Control::WindowUpdate { id, delta },
-            Control::Credential { slot } => Control::Credential { slot },
+            Control::Credential { slot, proof, certificates } => {
+                Control::Credential { slot, proof, certificates }
+            }
             Control::Unknown { kind, len } => Control::Unknown { kind, len },
         })
     }
@@ -303,8 +317,23 @@ fn parse_setting(version: Version, payload: &mut Bytes) -> Setting {
     Setting { id, flags, value: payload.get_u32() }
 }
 
+/// The proof and the certificates of a CREDENTIAL, past its slot; `None` if their lengths do not add up.
+fn parse_credential(mut payload: Bytes) -> Option<(Bytes, Bytes)> {
+    let proof_len = payload.try_get_u32().ok()? as usize;
+    if proof_len > payload.len() {
+        return None;
+    }
+    let proof = payload.split_to(proof_len);
+    let mut rest = &payload[..];
+    while !rest.is_empty() {
+        let (len, after) = rest.split_first_chunk()?;
+        rest = after.get(u32::from_be_bytes(*len) as usize..)?;
+    }
+    Some((proof, payload))
+}
+
 impl<B: AsRef<[u8]>> Control<B> {
-    /// Appends the frame. `Unknown` and `Credential` have no contents to send and come out as zeros of their length.
+    /// Appends the frame. `Unknown` has no contents to send and comes out as zeros of its length.
     ///
     /// # Panics
     /// If the payload is longer than 2²⁴ − 1 bytes; blocks are checked before they are compressed.
@@ -348,9 +377,14 @@ impl<B: AsRef<[u8]>> Control<B> {
                 put(&mut fixed, 4, *delta);
                 (kind::WINDOW_UPDATE, 8, &[])
             }
-            Control::Credential { slot } => {
-                fixed[..2].copy_from_slice(&slot.to_be_bytes());
-                (kind::CREDENTIAL, 6, &[])
+            Control::Credential { slot, proof, certificates } => {
+                let len = (6 + proof.len() + certificates.len()) as u32;
+                let head = Head::Control { version: version.on_wire(), kind: kind::CREDENTIAL, flags, len };
+                out.put_slice(&head.emit());
+                out.put_u16(*slot);
+                out.put_u32(proof.len() as u32);
+                out.put_slice(proof);
+                return out.put_slice(certificates);
             }
             Control::Unknown { kind, len } => {
                 let head = Head::Control { version: version.on_wire(), kind: *kind, flags: 0, len: *len };

@@ -10,7 +10,7 @@ use crate::{Limits, Misbehaviour, Version};
 /// What comes next.
 pub(crate) enum Piece {
     /// A data frame begins.
-    Data { id: u32, fin: bool, len: u32 },
+    Data { id: u32, fin: bool, compress: bool, len: u32 },
     /// A part of its payload; `fin` if it is the last of one that has the flag.
     Payload { id: u32, chunk: Chunk, fin: bool },
     /// A control frame with `len` bytes of payload. One of unknown type comes as soon as its header is there.
@@ -98,9 +98,9 @@ impl Framer {
     /// A header is there; what can be told of its frame without the rest.
     fn head(&mut self, head: Head, version: Version, limits: &Limits) -> Result<Option<Piece>, Misbehaviour> {
         let (reading, piece) = match head {
-            Head::Data { id, fin, len } => {
+            Head::Data { id, fin, compress, len } => {
                 let reading = if len > 0 { Reading::Data { id, left: len, fin } } else { Reading::Head };
-                (reading, Some(Piece::Data { id, fin, len }))
+                (reading, Some(Piece::Data { id, fin, compress, len }))
             }
             Head::Control { kind, len, .. } if !frame::is_known(version, kind) => {
                 let reading = if len > 0 { Reading::Skipped { left: len } } else { Reading::Head };

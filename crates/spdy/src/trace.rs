@@ -75,6 +75,8 @@ pub enum Content {
         id: u32,
         /// Whether it is the sender's last frame on the stream.
         fin: bool,
+        /// Whether the COMPRESS flag is set; see [`Head::Data`](crate::frame::Head::Data).
+        compress: bool,
         /// Bytes of payload.
         len: u32,
     },
@@ -135,7 +137,9 @@ impl Decoder {
             let (content, len) = match self.framer.next(self.version, &self.limits)? {
                 None => return Ok(None),
                 Some(Piece::Payload { .. }) => continue,
-                Some(Piece::Data { id, fin, len }) => (Content::Data { id, fin, len }, len),
+                Some(Piece::Data { id, fin, compress, len }) => {
+                    (Content::Data { id, fin, compress, len }, len)
+                }
                 Some(Piece::Control { frame, len }) => {
                     (Content::Control(frame.try_map(|compressed| self.inflate(&compressed))?), len)
                 }
@@ -181,7 +185,10 @@ impl Frame {
 impl fmt::Display for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.content {
-            Content::Data { id, fin, len } => write!(f, "DATA id={id} len={len}{}", flag(*fin, "fin"))?,
+            Content::Data { id, fin, compress, len } => {
+                let (fin, compress) = (flag(*fin, "fin"), flag(*compress, "compress"));
+                write!(f, "DATA id={id} len={len}{fin}{compress}")?;
+            }
             Content::Control(frame) => control(frame, f)?,
         }
         let Some(block) = self.block() else { return Ok(()) };
@@ -225,7 +232,9 @@ fn control(frame: &Control<Block>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Control::Ping { id } => write!(f, "PING id={id}"),
         Control::GoAway { last_good_id, status } => write!(f, "GOAWAY last={last_good_id} status={status:?}"),
         Control::WindowUpdate { id, delta } => write!(f, "WINDOW_UPDATE id={id} delta={delta}"),
-        Control::Credential { slot } => write!(f, "CREDENTIAL slot={slot}"),
+        Control::Credential { slot, proof, certificates } => {
+            write!(f, "CREDENTIAL slot={slot} proof={} certificates={}", proof.len(), certificates.len())
+        }
         Control::Unknown { kind, len } => write!(f, "UNKNOWN type={kind} len={len}"),
     }
 }

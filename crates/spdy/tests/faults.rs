@@ -5,7 +5,7 @@ mod common;
 use base::Instant;
 use bytes::Bytes;
 use common::*;
-use spdy::frame::{Control, Setting, kind};
+use spdy::frame::{Control, Head, Setting, kind};
 use spdy::{
     BadHead, By, Config, Error, Event, GoAwayStatus, Limits, Misbehaviour, OpenError, Priority, SendError,
     Session, Status, Version, WindowPolicy,
@@ -228,7 +228,8 @@ fn credentials_are_refused_in_version_3_and_a_slot_is_nothing_in_the_others() {
         wire[syn + 17] = 1;
         let mut server = Session::server(Config::new(version));
         all_bytes(&mut server);
-        give(&mut server, version, Control::Credential { slot: 1 }).unwrap();
+        let (proof, certificates) = (Bytes::from_static(b"proof"), Bytes::from_static(b"\0\0\0\x01c"));
+        give(&mut server, version, Control::Credential { slot: 1, proof, certificates }).unwrap();
         server.handle_input(Instant::ZERO, wire.into()).unwrap();
         let answered = all_bytes(&mut server);
         if version == Version::V3 {
@@ -239,6 +240,52 @@ fn credentials_are_refused_in_version_3_and_a_slot_is_nothing_in_the_others() {
             assert_eq!(requests(&events(&mut server)).len(), 1);
         }
     }
+}
+
+/// SPDY/3 §2.2.2 lets DATA be compressed, which nobody ever did: a body that is not what it seems is refused. In the other
+/// versions the flag is nothing.
+#[test]
+fn compressed_data_is_refused_in_version_3_alone() {
+    for version in VERSIONS {
+        let mut pair = Pair::new(version);
+        let id = pair.client.request(&post("/"), Priority::HIGHEST, false).unwrap();
+        pair.settle();
+        pair.server_events.clear();
+        let head = Head::Data { id: id.as_u32(), fin: true, compress: true, len: 4 }.emit();
+        pair.server.handle_input(pair.now, [&head[..], b"body"].concat().into()).unwrap();
+        let refused = Event::Reset { id, status: Status::PROTOCOL_ERROR, by: By::Us };
+        let taken = Event::Data { id, chunk: Bytes::from_static(b"body").into(), fin: true };
+        let expected = if version == Version::V3 { refused } else { taken };
+        assert_eq!(events(&mut pair.server), [expected], "{version}");
+    }
+}
+
+/// §2.6.8: SETTINGS never changes the session's window; and credit for a stream whose other direction has ended counts.
+#[test]
+fn settings_leave_the_sessions_window_alone_and_half_closed_streams_are_credited() {
+    let mut server = Session::server(Config::new(Version::V3_1));
+    let mut asker = Session::client(Config {
+        stream_window: WindowPolicy::half(1 << 20),
+        session_window: WindowPolicy::FIXED_64K,
+        ..Config::new(Version::V3_1)
+    });
+    asker.request(&get("/"), Priority::HIGHEST, true).unwrap();
+    server.handle_input(Instant::ZERO, all_bytes(&mut asker).into()).unwrap();
+    let id = requests(&events(&mut server))[0];
+    server.respond(id, &response(200), false).unwrap();
+    server.send(id, body(1, 3 << 20), true).unwrap();
+    let sent = |server: &mut Session| {
+        let before = server.stats().data_sent;
+        while server.poll_transmit(Instant::ZERO, u64::MAX).is_some() {}
+        server.stats().data_sent - before
+    };
+    let credit = |id, delta| bytes_of(Version::V3_1, Control::WindowUpdate { id, delta });
+    assert_eq!(sent(&mut server), 65_536, "the stream's window is 1 MiB, the session's what it was");
+    server.handle_input(Instant::ZERO, credit(0, 4 << 20).into()).unwrap();
+    assert_eq!(sent(&mut server), (1 << 20) - 65_536, "now the stream's holds it back");
+    server.handle_input(Instant::ZERO, credit(1, 4 << 20).into()).unwrap();
+    assert_eq!(sent(&mut server), 2 << 20, "the request ended long ago");
+    assert_eq!(server.open_streams(), 0);
 }
 
 /// Version 2 has fewer codes: what it lacks becomes PROTOCOL_ERROR.

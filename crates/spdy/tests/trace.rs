@@ -63,8 +63,12 @@ fn every_frame_is_one_line_in_every_version() {
             ),
             (Control::WindowUpdate { id: 0, delta: 1_000 }, "WINDOW_UPDATE id=0 delta=1000"),
             (
-                Control::Credential { slot: 2 },
-                if version == Version::V3 { "CREDENTIAL slot=2" } else { "UNKNOWN type=10 len=6" },
+                Control::Credential { slot: 2, proof: "proof".into(), certificates: "\0\0\0\x01c".into() },
+                if version == Version::V3 {
+                    "CREDENTIAL slot=2 proof=5 certificates=5"
+                } else {
+                    "UNKNOWN type=10 len=16"
+                },
             ),
             (Control::Noop, if version == Version::V2 { "NOOP" } else { "UNKNOWN type=5 len=0" }),
         ];
@@ -73,6 +77,7 @@ fn every_frame_is_one_line_in_every_version() {
         }
         let data = [data_frame(9, true, b"payload"), data_frame(9, false, b"")].concat();
         assert_eq!(lines(version, &data), ["DATA id=9 len=7 fin", "DATA id=9 len=0"]);
+        assert_eq!(lines(version, &[0, 0, 0, 9, 3, 0, 0, 0]), ["DATA id=9 len=0 fin compress"]);
     }
 }
 
@@ -185,12 +190,12 @@ fn frames_do_not_depend_on_where_the_bytes_were_cut() {
 fn a_data_frame_is_shown_before_its_payload_which_may_be_a_range() {
     let mut decoder = Decoder::new(Version::V3, Limits::default());
     assert!(!decoder.is_amid_frame());
-    let head = Head::Data { id: 1, fin: false, len: 1 << 20 }.emit();
+    let head = Head::Data { id: 1, fin: false, compress: false, len: 1 << 20 }.emit();
     decoder.handle_input(head.to_vec().into());
     let shown = Frame {
         offset: 0,
         wire_len: (1 << 20) + 8,
-        content: Content::Data { id: 1, fin: false, len: 1 << 20 },
+        content: Content::Data { id: 1, fin: false, compress: false, len: 1 << 20 },
     };
     assert_eq!(decoder.poll_frame(), Ok(Some(shown)));
     assert_eq!(decoder.poll_frame(), Ok(None));

@@ -54,6 +54,14 @@ fn version_2() -> Vec<(Frame, &'static [u8])> {
     ]
 }
 
+/// SPDY/3 §2.6.9, which 3.1 dropped.
+fn credential() -> (Frame, &'static [u8]) {
+    let (proof, certificates) =
+        (Bytes::from_static(b"proof"), Bytes::from_static(b"\0\0\0\x02c1\0\0\0\x01c"));
+    let wire = b"\x80\0\0\x0a\0\0\0\x16\0\x02\0\0\0\x05proof\0\0\0\x02c1\0\0\0\x01c";
+    (Control::Credential { slot: 2, proof, certificates }, wire)
+}
+
 fn version_3() -> Vec<(Frame, &'static [u8])> {
     let goaway = Control::GoAway { last_good_id: 7, status: GoAwayStatus::INTERNAL_ERROR };
     vec![
@@ -81,7 +89,11 @@ fn parse(version: Version, wire: &[u8]) -> Result<Frame, Misbehaviour> {
 #[test]
 fn every_frame_of_every_version_is_written_and_read_as_its_draft_draws_it() {
     for version in [Version::V2, Version::V3, Version::V3_1] {
-        let own = if version == Version::V2 { version_2() } else { version_3() };
+        let own = match version {
+            Version::V2 => version_2(),
+            Version::V3 => version_3().into_iter().chain([credential()]).collect(),
+            Version::V3_1 => version_3(),
+        };
         for (frame, vector) in common().into_iter().chain(own) {
             let mut wire = vector.to_vec();
             wire[1] = version.on_wire() as u8;
@@ -96,11 +108,11 @@ fn every_frame_of_every_version_is_written_and_read_as_its_draft_draws_it() {
 /// §2.2.2.
 #[test]
 fn data_frames_have_a_stream_a_flag_and_a_length() {
-    let head = Head::Data { id: 0x7fff_ffff, fin: true, len: 0xff_ffff };
-    assert_eq!(head.emit(), [0x7f, 0xff, 0xff, 0xff, 1, 0xff, 0xff, 0xff]);
-    assert_eq!(Head::parse(head.emit()), head);
-    // Version 3's COMPRESS flag, which nobody used, is no FIN.
-    assert_eq!(Head::parse([0, 0, 0, 1, 2, 0, 0, 5]), Head::Data { id: 1, fin: false, len: 5 });
+    for (fin, compress, flags) in [(false, false, 0), (true, false, 1), (false, true, 2), (true, true, 3)] {
+        let head = Head::Data { id: 0x7fff_ffff, fin, compress, len: 0xff_ffff };
+        assert_eq!(head.emit(), [0x7f, 0xff, 0xff, 0xff, flags, 0xff, 0xff, 0xff]);
+        assert_eq!(Head::parse(head.emit()), head);
+    }
 }
 
 #[test]
@@ -144,6 +156,18 @@ fn what_peers_add_is_let_pass() {
         let unknown = Control::parse(version, kind, 0, Bytes::from_static(b"abc"), &limits);
         assert_eq!(unknown, Ok(Control::Unknown { kind, len: 3 }));
     }
-    let credential = Control::parse(Version::V3, 10, 0, Bytes::from_static(b"\0\x02\0\0\0\0"), &limits);
-    assert_eq!(credential, Ok(Control::Credential { slot: 2 }));
+}
+
+/// The proof must fit the frame, and so must each certificate.
+#[test]
+fn a_credential_whose_lengths_do_not_add_up_is_an_error() {
+    let whole = &credential().1[8..];
+    for len in 0..whole.len() {
+        let cut = Bytes::copy_from_slice(&whole[..len]);
+        let outcome = Control::parse(Version::V3, kind::CREDENTIAL, 0, cut, &Limits::default());
+        // It may end after the proof or between two certificates.
+        assert_eq!(outcome.is_ok(), [11, 17].contains(&len), "{len} bytes: {outcome:?}");
+    }
+    let huge = Bytes::from_static(b"\0\x02\xff\xff\xff\xffproof");
+    assert!(Control::parse(Version::V3, kind::CREDENTIAL, 0, huge, &Limits::default()).is_err());
 }

@@ -51,9 +51,9 @@ impl Session {
     fn read(&mut self) -> Result<(), Misbehaviour> {
         while let Some(piece) = self.input.next(self.config.version, &self.config.limits)? {
             match piece {
-                Piece::Data { id, fin, len } => {
+                Piece::Data { id, fin, compress, len } => {
                     self.stats.frames_received += 1;
-                    self.data_head(id, len)?;
+                    self.data_head(id, len, compress)?;
                     if len == 0 && fin {
                         self.data(id, Bytes::new().into(), true);
                     }
@@ -83,7 +83,7 @@ impl Session {
 
     /// A data frame begins: windows count all of it now. A stream that may not have it is reset; the payload is then
     /// discarded as it arrives.
-    fn data_head(&mut self, id: u32, len: u32) -> Result<(), Misbehaviour> {
+    fn data_head(&mut self, id: u32, len: u32, compress: bool) -> Result<(), Misbehaviour> {
         if id == 0 {
             return Err(Misbehaviour::StreamZero);
         }
@@ -93,6 +93,7 @@ impl Session {
             self.recv_window.receive(n).map_err(|_| Misbehaviour::SessionWindowExceeded)?;
         }
         let (windows, ours) = (self.has_stream_windows(), self.is_ours(id));
+        let is_compressed = compress && self.config.version == Version::V3;
         let Some(stream) = self.streams.get_mut(&id).filter(|s| s.counted) else {
             // After a GOAWAY the peer may have opened what was ignored here.
             if !self.was_opened(id) && !self.goaway_sent {
@@ -107,6 +108,9 @@ impl Session {
             }
         } else if !stream.replied && (ours || stream.push_of != 0) {
             // §2.2.2: what we asked for is answered first.
+            self.stream_error(id, Status::PROTOCOL_ERROR);
+        } else if is_compressed {
+            // SPDY/3 §2.2.2 has a flag that no implementation had; better no body than one that is not it.
             self.stream_error(id, Status::PROTOCOL_ERROR);
         } else if windows && stream.recv.receive(n).is_err() {
             self.stream_error(id, Status::FLOW_CONTROL_ERROR);
@@ -233,17 +237,16 @@ impl Session {
 
     fn syn_reply(&mut self, reply: More, parts: Result<Parts, Status>) -> Result<(), Misbehaviour> {
         let More { id, fin, wire_len } = reply;
-        let (ours, mapping) = (self.is_ours(id), self.config.mapping);
-        let Some(stream) = self.expect(id)? else { return Ok(()) };
-        let parts = match parts {
+        let ours = self.is_ours(id);
+        let check = |stream: &Stream| match stream.replied {
             _ if !ours || !stream.life.can_receive() => Err(Status::PROTOCOL_ERROR),
-            _ if stream.replied => Err(Status::STREAM_IN_USE),
-            parts => parts,
+            true => Err(Status::STREAM_IN_USE),
+            false => Ok(()),
         };
-        match (parts, mapping) {
-            (Err(status), _) => self.stream_error(id, status),
-            (Ok(parts), Mapping::Streams) => self.accepted(id, parts, fin, wire_len),
-            (Ok(parts), Mapping::Http) => self.responded(id, parts, fin, wire_len),
+        let Some(parts) = self.head(id, parts, check)? else { return Ok(()) };
+        match self.config.mapping {
+            Mapping::Streams => self.accepted(id, parts, fin, wire_len),
+            Mapping::Http => self.responded(id, parts, fin, wire_len),
         }
         Ok(())
     }
@@ -259,37 +262,50 @@ impl Session {
 
     fn headers(&mut self, more: More, parts: Result<Parts, Status>) -> Result<(), Misbehaviour> {
         let More { id, fin, wire_len } = more;
-        let Some(stream) = self.expect(id)? else { return Ok(()) };
-        let parts = match parts {
-            _ if !stream.life.can_receive() => Err(Status::STREAM_ALREADY_CLOSED),
-            parts => parts,
+        let check = |stream: &Stream| match stream.life.can_receive() {
+            true => Ok(()),
+            false => Err(Status::STREAM_ALREADY_CLOSED),
         };
-        match parts {
-            // The rest of a push whose SYN_STREAM only named it (§3.3.1).
-            Ok(parts) if stream.push_of != 0 && !stream.replied && parts.has_status() => {
-                self.responded(id, parts, fin, wire_len);
-            }
-            Ok(parts) => {
-                if fin {
-                    stream.life.end_receive();
-                }
-                let cost = parts.cost;
-                self.events.push_head(Event::Headers { id: StreamId(id), fields: parts.fields, fin }, cost);
-                self.settle(id);
-            }
-            Err(status) => self.stream_error(id, status),
+        let Some(parts) = self.head(id, parts, check)? else { return Ok(()) };
+        let Some(stream) = self.streams.get_mut(&id) else { unreachable!("it has just been checked") };
+        // The rest of a push whose SYN_STREAM only named it (§3.3.1).
+        if stream.push_of != 0 && !stream.replied && parts.has_status() {
+            self.responded(id, parts, fin, wire_len);
+            return Ok(());
         }
+        if fin {
+            stream.life.end_receive();
+        }
+        let Parts { fields, cost, .. } = parts;
+        self.events.push_head(Event::Headers { id: StreamId(id), fields, fin }, cost);
+        self.settle(id);
         Ok(())
+    }
+
+    /// What a SYN_REPLY or HEADERS holds, if its stream is open and neither `check` nor its block finds a fault, which is
+    /// the stream's error.
+    fn head(
+        &mut self,
+        id: u32,
+        parts: Result<Parts, Status>,
+        check: impl FnOnce(&Stream) -> Result<(), Status>,
+    ) -> Result<Option<Parts>, Misbehaviour> {
+        let Some(stream) = self.expect(id)? else { return Ok(None) };
+        let parts = check(stream).and(parts);
+        if let Err(status) = parts {
+            self.stream_error(id, status);
+        }
+        Ok(parts.ok())
     }
 
     /// A frame's stream, if it is open. A frame for one that was is ignored, as it may have crossed our RST_STREAM; one
     /// for a stream that never was gets INVALID_STREAM.
-    fn expect(&mut self, id: u32) -> Result<Option<&mut Stream>, Misbehaviour> {
+    fn expect(&mut self, id: u32) -> Result<Option<&Stream>, Misbehaviour> {
         if id == 0 {
             return Err(Misbehaviour::StreamZero);
         }
         if self.streams.get(&id).is_some_and(|s| s.counted) {
-            return Ok(self.streams.get_mut(&id));
+            return Ok(self.streams.get(&id));
         }
         if !self.was_opened(id) && !self.goaway_sent {
             self.answer(Control::RstStream { id, status: Status::INVALID_STREAM });

@@ -78,7 +78,7 @@ impl Session {
         let window = if windows { stream.send.available() } else { u64::MAX };
         let len = stream.body.len().min(window).min(session).min(room).min(most);
         let fin = len == stream.body.len() && matches!(stream.finish, Finish::AfterBody);
-        let head = Head::Data { id, fin, len: len as u32 };
+        let head = Head::Data { id, fin, compress: false, len: len as u32 };
         self.data.push(Bytes::copy_from_slice(&head.emit()).into());
         let mut left = len;
         while let Some(chunk) = stream.body.pop(left) {
@@ -118,7 +118,7 @@ impl Session {
         match std::mem::replace(&mut stream.finish, Finish::Open) {
             Finish::Open => return,
             Finish::AfterBody => {
-                self.control.extend_from_slice(&Head::Data { id, fin: true, len: 0 }.emit());
+                self.control.extend_from_slice(&Head::Data { id, fin: true, compress: false, len: 0 }.emit());
                 self.stats.frames_sent += 1;
             }
             Finish::Trailers(fields) => {

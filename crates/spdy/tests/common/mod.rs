@@ -69,7 +69,7 @@ impl Tap {
             }
             let Some(head) = self.queue.peek::<8>() else { return seen };
             match Head::parse(head) {
-                Head::Data { id, fin, len } => {
+                Head::Data { id, fin, len, .. } => {
                     self.queue.take_bytes(8).unwrap();
                     self.payload_left = u64::from(len);
                     seen.push(Seen::Data { id, fin, len });
@@ -368,7 +368,7 @@ pub fn bytes_of(version: Version, frame: Control<&[u8]>) -> Bytes {
 }
 
 pub fn data_frame(id: u32, fin: bool, payload: &[u8]) -> Bytes {
-    let mut out = Head::Data { id, fin, len: payload.len() as u32 }.emit().to_vec();
+    let mut out = Head::Data { id, fin, compress: false, len: payload.len() as u32 }.emit().to_vec();
     out.extend_from_slice(payload);
     out.into()
 }

@@ -16,7 +16,7 @@ pub fn frames(data: &[u8]) {
     let config = script.config();
     let (version, is_client) = (config.version, script.byte() % 2 == 0);
     let make = if is_client { Session::client } else { Session::server };
-    let mut caller = Caller { session: make(config.clone()), ..Caller::new(config.mapping) };
+    let mut caller = Caller::new(make(config.clone()), &config);
     let mut peer = Peer { version, has_begun: false, given: [0; 16] };
     let mut frames: Vec<Vec<Chunk>> = Vec::new();
     let mut said = 0;
@@ -52,12 +52,14 @@ struct Caller {
     mapping: Mapping,
     now: Instant,
     has_failed: bool,
+    /// Bytes of body that may still be queued: no more than go out in a few hundred frames.
+    budget: u64,
 }
 
 impl Caller {
-    fn new(mapping: Mapping) -> Self {
-        let session = Session::client(Config::new(Version::V3));
-        Self { session, model: Model::default(), mapping, now: Instant::ZERO, has_failed: false }
+    fn new(session: Session, config: &Config) -> Self {
+        let (mapping, budget) = (config.mapping, 500 * u64::from(config.max_data_frame));
+        Self { session, model: Model::default(), mapping, now: Instant::ZERO, has_failed: false, budget }
     }
 
     fn hears(&mut self, chunk: Chunk) {
@@ -101,7 +103,8 @@ impl Caller {
             (7, _) if arg == 255 => self.session.goaway(),
             (7, _) => self.session.ping(self.now),
             (8.., Some(id)) => {
-                let len = if op & 1 == 0 { script.squared() } else { u64::from(arg) };
+                let len = if op & 1 == 0 { script.squared() } else { u64::from(arg) }.min(self.budget);
+                self.budget -= len;
                 self.model.act(&mut self.session, Act { kind: op - 8, id, len, fin });
             }
             _ => {}
@@ -176,13 +179,14 @@ impl Peer {
 
     /// A data frame, of bytes or of a range that goes on where the last stopped.
     fn data(&mut self, id: u32, fin: bool, flags: u8, script: &mut Script<'_>) -> Vec<Chunk> {
+        let compress = flags & 0xfc == 0xfc;
         if flags & 2 == 0 {
             let payload = script.bytes().to_vec();
-            let head = Head::Data { id, fin, len: payload.len() as u32 }.emit().to_vec();
+            let head = Head::Data { id, fin, compress, len: payload.len() as u32 }.emit().to_vec();
             return vec![head.into(), payload.into()];
         }
         let len = script.squared();
-        let head = Head::Data { id, fin, len: len as u32 }.emit().to_vec();
+        let head = Head::Data { id, fin, compress, len: len as u32 }.emit().to_vec();
         let start = &mut self.given[id as usize % 16];
         let range = BodyRange { source: id, start: *start, len };
         *start += len;
@@ -238,7 +242,10 @@ fn other(version: Version, (kind, flags, id): (u8, u8, u32), script: &mut Script
         7 => Control::Ping { id },
         8 => Control::GoAway { last_good_id: id, status: GoAwayStatus(u32::from(flags)) },
         9 => Control::WindowUpdate { id, delta: script.number() >> (flags % 32) },
-        10 => Control::Credential { slot: 1 },
+        10 => {
+            let certificates = script.bytes().to_vec().into();
+            Control::Credential { slot: 1, proof: script.bytes().to_vec().into(), certificates }
+        }
         _ => Control::Unknown { kind: u16::from(flags), len: id % 64 },
     };
     frame.emit(version, out);

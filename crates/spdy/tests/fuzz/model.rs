@@ -10,6 +10,7 @@ use spdy::{Event, Session, Status, StreamId};
 /// One stream, as one end has it.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
+    id: Option<StreamId>,
     /// Whether the peer has finished.
     pub(super) heard_out: bool,
     /// Whether this end has, but for what is queued.
@@ -42,7 +43,7 @@ pub(super) struct Model {
 impl Model {
     /// This end opened a stream.
     pub(super) fn open(&mut self, id: StreamId, heard_out: bool, finished: bool) {
-        let stream = Stream { heard_out, finished, is_one_way: heard_out, ..Stream::default() };
+        let stream = Stream { id: Some(id), heard_out, finished, is_one_way: heard_out, ..Stream::default() };
         assert!(self.streams.insert(id.as_u32(), stream).is_none(), "stream {id} begins again");
         self.ids.push(id);
     }
@@ -119,8 +120,7 @@ impl Model {
     }
 
     fn open_ids(&self) -> impl Iterator<Item = StreamId> {
-        let sorted = self.streams.iter().filter(|(_, s)| !s.is_over).map(|(id, _)| *id);
-        sorted.filter_map(|id| self.ids.iter().find(|i| i.as_u32() == id).copied())
+        self.streams.values().filter(|s| !s.is_over).filter_map(|s| s.id)
     }
 
     /// Takes all events and consumes `share` eighths of their data. After that, the session must count as open what
@@ -135,11 +135,13 @@ impl Model {
         if has_failed {
             self.fail();
         }
-        for id in &self.ids {
-            let Some(stream) = self.streams.get_mut(&id.as_u32()) else { continue };
-            stream.is_over |= stream.heard_out && stream.finished && session.queued(*id) == 0;
+        let mut open = 0;
+        for stream in self.streams.values_mut().filter(|s| !s.is_over) {
+            let Some(id) = stream.id else { unreachable!("it has begun") };
+            stream.is_over = stream.heard_out && stream.finished && session.queued(id) == 0;
+            open += usize::from(!stream.is_over);
         }
-        assert_eq!(session.open_streams(), self.open_ids().count(), "{:?}", self.streams);
+        assert_eq!(session.open_streams(), open, "{:?}", self.streams);
     }
 
     /// Consumes `share` eighths of what a stream has delivered.

@@ -58,7 +58,7 @@ struct World {
     now: Instant,
     /// Whether something was lost or changed on the way.
     is_damaged: bool,
-    /// Bytes of body that may still be queued: no more than the ends can exchange in a few thousand frames.
+    /// Bytes of body that may still be queued: no more than the ends can exchange in a few hundred frames.
     budget: u64,
 }
 
@@ -76,7 +76,7 @@ impl World {
             share: 8,
         };
         let ends = [end(client, Session::client), end(server, Session::server)];
-        let budget = 2_000 * u64::from(steps[0].min(steps[1]));
+        let budget = 500 * u64::from(steps[0].min(steps[1]));
         Self { ends, mapping, now: Instant::ZERO, is_damaged: false, budget }
     }
 
