@@ -174,7 +174,10 @@ func config(options contract.Options) *rest.Config {
 }
 
 func execute(options contract.Options) (string, error) {
-	executor, err := remotecommand.NewSPDYExecutor(config(options), http.MethodPost, address(options, "/exec"))
+	// What kubectl makes of PodExecOptions; the command is the server's own, whatever is asked for.
+	where := address(options, "/exec")
+	where.RawQuery = url.Values{"command": {"upper"}, "stdin": {"true"}, "stdout": {"true"}, "stderr": {"true"}}.Encode()
+	executor, err := remotecommand.NewSPDYExecutor(config(options), http.MethodPost, where)
 	if err != nil {
 		return "", err
 	}

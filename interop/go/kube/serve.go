@@ -32,7 +32,7 @@ func serve(options contract.Options) error {
 	})
 	mux.HandleFunc("/portforward", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err == nil {
-			upgrade(w, r, &forwarding{errors: map[string]httpstream.Stream{}})
+			upgrade(w, r, &forwarding{pairs: map[string]*pair{}})
 		}
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
@@ -166,10 +166,16 @@ func (e *execution) run() {
 	}
 }
 
-// forwarding echoes each forwarded connection: an error stream, then a data stream with the same request id.
+// forwarding echoes each forwarded connection: an error stream and a data stream with the same request id, which may come
+// in either order (spdystream's workers overtake each other), as the kubelet takes them.
 type forwarding struct {
-	lock   sync.Mutex
-	errors map[string]httpstream.Stream
+	lock  sync.Mutex
+	pairs map[string]*pair
+}
+
+type pair struct {
+	faults, data httpstream.Stream
+	replied      sync.WaitGroup
 }
 
 func (f *forwarding) accept(_ func() httpstream.Connection, stream httpstream.Stream, replySent <-chan struct{}) error {
@@ -180,23 +186,36 @@ func (f *forwarding) accept(_ func() httpstream.Connection, stream httpstream.St
 	}
 	f.lock.Lock()
 	defer f.lock.Unlock()
+	p := f.pairs[id]
+	if p == nil {
+		p = new(pair)
+		f.pairs[id] = p
+	}
+	var place *httpstream.Stream
 	switch kind := stream.Headers().Get(v1.StreamType); kind {
 	case v1.StreamTypeError:
-		f.errors[id] = stream
+		place = &p.faults
 	case v1.StreamTypeData:
-		faults := f.errors[id]
-		if faults == nil {
-			return fmt.Errorf("no error stream for request %s", id)
-		}
-		delete(f.errors, id)
-		go func() {
-			<-replySent
-			_, _ = io.Copy(stream, stream)
-			_ = stream.Close()
-			_ = faults.Close()
-		}()
+		place = &p.data
 	default:
 		return fmt.Errorf("%s %q", v1.StreamType, kind)
 	}
+	if *place != nil {
+		return fmt.Errorf("a second stream of request %s", id)
+	}
+	*place = stream
+	p.replied.Add(1)
+	go func() { <-replySent; p.replied.Done() }()
+	if p.faults != nil && p.data != nil {
+		delete(f.pairs, id)
+		go p.echo()
+	}
 	return nil
+}
+
+func (p *pair) echo() {
+	p.replied.Wait()
+	_, _ = io.Copy(p.data, p.data)
+	_ = p.data.Close()
+	_ = p.faults.Close()
 }

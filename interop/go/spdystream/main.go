@@ -120,8 +120,9 @@ func finish(stream *spdystream.Stream, body []byte) {
 }
 
 func push(parent *spdystream.Stream) {
-	fields := http.Header{":method": {"GET"}, ":scheme": {"http"}, ":host": {"127.0.0.1"}, ":path": {"/pushed"},
-		":status": {"200 OK"}, ":version": {"HTTP/1.1"}}
+	asked := parent.Headers()
+	fields := http.Header{":method": {"GET"}, ":scheme": {asked.Get(":scheme")}, ":host": {asked.Get(":host")},
+		":path": {"/pushed"}, ":status": {"200 OK"}, ":version": {"HTTP/1.1"}}
 	pushed, err := parent.CreateSubStream(fields, false)
 	if err == nil {
 		finish(pushed, contract.Pattern(0, contract.Pushed))

@@ -115,7 +115,11 @@ public final class NettyPeer {
 
     private static final class ServerHandler extends SimpleChannelInboundHandler<SpdyFrame> {
         /** A request that is still being read. */
-        private record Request(String path, ByteArrayOutputStream body) {}
+        private record Request(SpdyHeaders headers, ByteArrayOutputStream body) {
+            String path() {
+                return header(headers, SpdyHeaders.HttpNames.PATH);
+            }
+        }
 
         private final Map<Integer, Request> requests = new HashMap<>();
         private int endless = -1;
@@ -123,7 +127,7 @@ public final class NettyPeer {
 
         @Override protected void channelRead0(ChannelHandlerContext context, SpdyFrame frame) {
             if (frame instanceof SpdySynStreamFrame syn) {
-                Request request = new Request(header(syn.headers(), SpdyHeaders.HttpNames.PATH), new ByteArrayOutputStream());
+                Request request = new Request(syn.headers(), new ByteArrayOutputStream());
                 if (syn.isLast()) answer(context, syn.streamId(), request);
                 else requests.put(syn.streamId(), request);
             } else if (frame instanceof SpdyDataFrame data) {
@@ -140,7 +144,7 @@ public final class NettyPeer {
         }
 
         private void answer(ChannelHandlerContext context, int id, Request request) {
-            switch (request.path) {
+            switch (request.path()) {
                 case "/endless" -> {
                     endless = id;
                     reply(context, id, "200 OK", -1);
@@ -153,8 +157,8 @@ public final class NettyPeer {
                     slowly(context, id, 0);
                 }
                 default -> {
-                    if (request.path.equals("/push")) push(context, id);
-                    byte[] body = Contract.resource(request.path, request.body.toByteArray());
+                    if (request.path().equals("/push")) push(context, id, request.headers);
+                    byte[] body = Contract.resource(request.path(), request.body.toByteArray());
                     reply(context, id, body == null ? "404 Not Found" : "200 OK", body == null ? 0 : body.length);
                     writeBody(context, id, body == null ? new byte[0] : body);
                 }
@@ -168,15 +172,16 @@ public final class NettyPeer {
             context.writeAndFlush(reply);
         }
 
-        private void push(ChannelHandlerContext context, int parent) {
+        /** Pushes from the origin that was asked: a client may refuse another. */
+        private void push(ChannelHandlerContext context, int parent, SpdyHeaders asked) {
             int id = nextPush;
             nextPush += 2;
             SpdySynStreamFrame syn = new DefaultSpdySynStreamFrame(id, parent, (byte) 0);
             syn.setUnidirectional(true);
             syn.headers()
                 .set(SpdyHeaders.HttpNames.METHOD, "GET")
-                .set(SpdyHeaders.HttpNames.SCHEME, "http")
-                .set(SpdyHeaders.HttpNames.HOST, "127.0.0.1")
+                .set(SpdyHeaders.HttpNames.SCHEME, header(asked, SpdyHeaders.HttpNames.SCHEME))
+                .set(SpdyHeaders.HttpNames.HOST, header(asked, SpdyHeaders.HttpNames.HOST))
                 .set(SpdyHeaders.HttpNames.PATH, "/pushed")
                 .set(SpdyHeaders.HttpNames.STATUS, "200 OK")
                 .set(SpdyHeaders.HttpNames.VERSION, "HTTP/1.1");
