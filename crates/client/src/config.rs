@@ -1,6 +1,6 @@
 //! What the client is told before it begins: rules and constants, and the hosts it may talk to.
 
-use crate::{HappyEyeballs, Racing, Timeouts, Transport};
+use crate::{HappyEyeballs, Preconnect, Racing, Timeouts, Transport};
 
 /// What the client is configured with.
 #[derive(Clone, PartialEq, Debug)]
@@ -22,6 +22,8 @@ pub struct Config {
     pub racing: Racing,
     /// How a host of which the client knows several addresses is connected to. `None`, unless set: at the first one.
     pub happy_eyeballs: Option<HappyEyeballs>,
+    /// What is opened before it is asked for. Nothing unless set; see [`Client::navigate`](crate::Client::navigate).
+    pub preconnect: Preconnect,
 }
 
 impl Config {
@@ -37,6 +39,7 @@ impl Config {
             timeouts: Timeouts::NONE,
             racing: Racing::OFF,
             happy_eyeballs: None,
+            preconnect: Preconnect::None,
         }
     }
 }
@@ -57,4 +60,6 @@ pub struct HostFacts {
     pub addresses: Vec<std::net::IpAddr>,
     /// What carries its requests, if that is not [`Config::transport`].
     pub transport: Option<Transport>,
+    /// Its port, if hosts that differ in it alone are to be told apart in what is learned.
+    pub port: Option<u16>,
 }

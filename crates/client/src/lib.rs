@@ -24,7 +24,10 @@ mod connection;
 mod dial;
 mod ending;
 mod event;
+mod lookahead;
 mod pool;
+mod preconnect;
+mod predictor;
 mod race;
 mod request;
 mod resolver;
@@ -39,7 +42,11 @@ pub use connection::{ConnectionId, ConnectionRecord, Purpose};
 use dial::Dial;
 pub use dial::{AddressOrder, Family, HappyEyeballs};
 pub use event::{Action, Error, Event};
+use lookahead::Lookahead;
 use pool::Pool;
+pub use preconnect::PreconnectTally;
+use preconnect::Visit;
+pub use predictor::{Expected, Learned, LearnedRow, Preconnect, Successor, SuccessorRow};
 pub use race::{RaceClock, Racing};
 pub use request::{Priority, Request, RequestId, Timing, priority};
 use resolver::Resolver;
@@ -70,6 +77,10 @@ pub struct Client {
     events: std::collections::VecDeque<Event>,
     dirty: std::collections::VecDeque<ConnectionId>,
     timers: Timers,
+    lookahead: Lookahead,
+    learned: Learned,
+    successor: Successor,
+    visit: Option<Visit>,
 }
 
 impl Client {
@@ -89,6 +100,10 @@ impl Client {
             events: Default::default(),
             dirty: Default::default(),
             timers: Timers::default(),
+            lookahead: Lookahead::default(),
+            learned: Learned::new(),
+            successor: Successor::new(),
+            visit: None,
             config,
             hosts,
         }
@@ -102,7 +117,8 @@ impl Client {
         if !facts.addresses.is_empty() {
             self.resolver.set_addresses(host, &facts.addresses);
         }
-        self.pools[host as usize].transport = facts.transport;
+        let pool = &mut self.pools[host as usize];
+        (pool.transport, pool.port) = (facts.transport, facts.port);
     }
 
     /// What carries the requests of a host.
@@ -182,7 +198,11 @@ impl Client {
                 timing.dns = Some((started.max(timing.queued), now));
             }
             self.service(now, other);
+            if found {
+                self.open_ahead(now, other);
+            }
         }
+        self.looked_up(now, host);
     }
 
     /// A connection's TCP handshake is complete.

@@ -20,6 +20,14 @@ pub(crate) struct Pool {
     pub(crate) has_session: bool,
     /// What carries its requests, if not what carries everybody's.
     pub(crate) transport: Option<Transport>,
+    /// The port, if it was told.
+    pub(crate) port: Option<u16>,
+    /// Connections to have, ahead of need, once the name is known.
+    pub(crate) preconnect: u32,
+    /// Its name was looked up ahead of need.
+    pub(crate) preresolved: bool,
+    /// It was asked for something.
+    pub(crate) greeted: bool,
 }
 
 impl Client {
@@ -61,6 +69,7 @@ impl Client {
             }
             self.open(now, host, Purpose::Request);
         }
+        self.greet(now, host);
     }
 
     /// A ready connection of `host` that can take a request: the most recently used one, as its congestion
@@ -176,12 +185,14 @@ impl Client {
         request.timing =
             Timing { connect, tls, sent: Some(now), head: None, complete: None, ..request.timing };
         request.connection = Some(connection);
+        let host = request.host;
         request.attempts += 1;
         self.timers.cancel(Timer::Idle(connection));
         match self.connections[connection as usize].send_request(id, request) {
             Ok(head_bytes) => request.head_bytes_up = head_bytes,
             Err(why) => self.fail(id, Error::Protocol(why)),
         }
+        self.learn(id, host, connection);
         self.mark_dirty(connection);
     }
 

@@ -53,6 +53,8 @@ pub(crate) enum Timer {
     Dial(u32),
     /// The addresses of this name, known by its first host, need wait no longer for the other family's.
     Resolution(u32),
+    /// What was learned loses weight.
+    Decay,
 }
 
 /// Deadlines, the earliest first; of those at one moment, in the order of their names.
@@ -68,6 +70,13 @@ impl Timers {
         self.cancel(timer);
         self.set.insert(timer, at);
         self.queue.insert((at, timer));
+    }
+
+    /// Sets a deadline unless there is one of this name.
+    pub(crate) fn set_first(&mut self, timer: Timer, at: Instant) {
+        if !self.set.contains_key(&timer) {
+            self.set(timer, at);
+        }
     }
 
     pub(crate) fn cancel(&mut self, timer: Timer) {
@@ -108,6 +117,7 @@ impl Client {
                 Timer::RaceHost(host) => self.race_for_host(now, host),
                 Timer::Dial(dial) => self.try_beside(now, dial),
                 Timer::Resolution(host) => self.handle_resolved(now, host, true),
+                Timer::Decay => self.decay(now),
             }
         }
     }

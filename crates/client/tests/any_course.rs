@@ -3,7 +3,7 @@
 
 mod net;
 
-use client::{Client, Config, Host, HostFacts, Racing, Timeouts, Transport};
+use client::{Client, Config, Host, HostFacts, Preconnect, Racing, Timeouts, Transport};
 use net::Net;
 use proptest::prelude::*;
 
@@ -18,6 +18,7 @@ struct Start {
     timeouts: bool,
     racing: u8,
     eyeballs: u8,
+    preconnect: u8,
     /// Host and priority of each request, and before which step of the course it is made.
     requests: Vec<(u8, u8, u8)>,
     /// What the network does, two bytes a step.
@@ -26,7 +27,7 @@ struct Start {
 
 fn start() -> impl Strategy<Value = Start> {
     let pools = (0..4u8, any::<bool>(), 1..5u8, 1..9u8, 1..7u8);
-    let switches = (any::<bool>(), 0..3u8, 0..3u8);
+    let switches = (any::<bool>(), 0..3u8, 0..3u8, 0..4u8);
     let requests = prop::collection::vec((any::<u8>(), 0..5u8, 0..200u8), 1..24);
     let course = prop::collection::vec(any::<u8>(), 0..400);
     (pools, switches, requests, course).prop_map(|(pools, switches, requests, course)| Start {
@@ -38,6 +39,7 @@ fn start() -> impl Strategy<Value = Start> {
         timeouts: switches.0,
         racing: switches.1,
         eyeballs: switches.2,
+        preconnect: switches.3,
         requests,
         course,
     })
@@ -52,6 +54,8 @@ fn client(start: &Start) -> Client {
         racing: [Racing::OFF, Racing::FIREFOX, Racing::CHROME][usize::from(start.racing)],
         happy_eyeballs: [None, Some(client::HappyEyeballs::RFC_8305), Some(client::HappyEyeballs::CHROME)]
             [usize::from(start.eyeballs)],
+        preconnect: [Preconnect::None, Preconnect::BlindTwo, Preconnect::Learned, Preconnect::Successor]
+            [usize::from(start.preconnect)],
         ..Config::new(transport)
     };
     let hosts = (0..start.hosts).map(|i| Host { name: format!("host{i}.example"), tls: start.tls });
@@ -75,6 +79,9 @@ proptest! {
         requests.sort_by_key(|r| r.2);
         for (id, (host, priority, after)) in (0..).zip(requests) {
             net.run_until(usize::from(*after));
+            if id % 5 == 0 {
+                net.navigate(u32::from(host % start.hosts));
+            }
             net.fetch(id, u32::from(host % start.hosts), *priority);
         }
         net.run_to_rest();

@@ -90,6 +90,11 @@ impl Net {
         self.drain();
     }
 
+    pub fn navigate(&mut self, host: u32) {
+        self.client.navigate(self.now, host);
+        self.drain();
+    }
+
     pub fn run_until(&mut self, step: usize) {
         while self.steps < step && !self.course.is_empty() && self.step() {}
     }
