@@ -1,6 +1,6 @@
 //! What the client is told before it begins: rules and constants, and the hosts it may talk to.
 
-use crate::{HappyEyeballs, Preconnect, Racing, Timeouts, Transport};
+use crate::{Handshakes, HappyEyeballs, Preconnect, Racing, Timeouts, Transport};
 
 /// What the client is configured with.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,6 +24,8 @@ pub struct Config {
     pub happy_eyeballs: Option<HappyEyeballs>,
     /// What is opened before it is asked for. Nothing unless set; see [`Client::navigate`](crate::Client::navigate).
     pub preconnect: Preconnect,
+    /// How TLS handshakes of several connections to one host go. In parallel unless set.
+    pub handshakes: Handshakes,
 }
 
 impl Config {
@@ -40,6 +42,7 @@ impl Config {
             racing: Racing::OFF,
             happy_eyeballs: None,
             preconnect: Preconnect::None,
+            handshakes: Handshakes::Parallel,
         }
     }
 }

@@ -38,6 +38,8 @@ pub struct ConnectionRecord {
     pub opened: Instant,
     /// The TCP handshake was complete.
     pub connected: Option<Instant>,
+    /// The TLS handshake began; later than [`connected`](Self::connected) if it waited for another's session.
+    pub handshake: Option<Instant>,
     /// The TLS handshake was far enough along to carry requests.
     pub secured: Option<Instant>,
     /// It was closed or lost.
@@ -72,6 +74,8 @@ pub(crate) struct Connection {
     pub(crate) dirty: bool,
     /// What it is for now, as long as it is being made: whose place it takes if that fails.
     pub(crate) role: Purpose,
+    /// A TLS session was there to be resumed when it was opened.
+    pub(crate) resume: bool,
     /// The dial it is part of, until that is decided.
     pub(crate) dial: Option<u32>,
     /// Something has arrived on it.
@@ -100,6 +104,7 @@ impl Connection {
             dirty: false,
             role: record.purpose,
             dial: None,
+            resume: false,
             record,
             received: false,
             wants_to_send: false,

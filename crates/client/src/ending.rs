@@ -148,6 +148,7 @@ impl Client {
         self.limit_connecting(now, id, None);
         self.timers.cancel(Timer::Idle(id));
         self.timers.cancel(Timer::Race(id));
+        self.end_handshake(now, id);
         self.pools[host as usize].connections.retain(|c| *c != id);
     }
 }

@@ -31,6 +31,7 @@ mod predictor;
 mod race;
 mod request;
 mod resolver;
+mod secure;
 mod timer;
 mod transport;
 
@@ -50,6 +51,7 @@ pub use predictor::{Expected, Learned, LearnedRow, Preconnect, Successor, Succes
 pub use race::{RaceClock, Racing};
 pub use request::{Priority, Request, RequestId, Timing, priority};
 use resolver::Resolver;
+pub use secure::{Handshakes, Secure};
 pub use timer::Timeouts;
 use timer::{Timer, Timers};
 pub use transport::{Transport, UnknownTransport};
@@ -76,6 +78,7 @@ pub struct Client {
     actions: std::collections::VecDeque<Action>,
     events: std::collections::VecDeque<Event>,
     dirty: std::collections::VecDeque<ConnectionId>,
+    secures: std::collections::VecDeque<Secure>,
     timers: Timers,
     lookahead: Lookahead,
     learned: Learned,
@@ -99,6 +102,7 @@ impl Client {
             actions: Default::default(),
             events: Default::default(),
             dirty: Default::default(),
+            secures: Default::default(),
             timers: Timers::default(),
             lookahead: Lookahead::default(),
             learned: Learned::new(),
@@ -216,7 +220,7 @@ impl Client {
         self.win_dial(now, id);
         let connection = &self.connections[id as usize];
         if self.hosts[connection.record.host as usize].tls {
-            self.limit_connecting(now, id, self.config.timeouts.tls);
+            self.secure(now, id);
         } else {
             self.make_ready(now, id);
         }
@@ -230,6 +234,7 @@ impl Client {
         }
         connection.record.secured = Some(now);
         self.pools[connection.record.host as usize].has_session = true;
+        self.end_handshake(now, id);
         self.make_ready(now, id);
     }
 

@@ -26,6 +26,9 @@ pub(crate) struct Pool {
     pub(crate) preconnect: u32,
     /// Its name was looked up ahead of need.
     pub(crate) preresolved: bool,
+    /// The TLS handshake that others wait for, and those that wait.
+    pub(crate) handshake: Option<ConnectionId>,
+    pub(crate) held: Vec<ConnectionId>,
     /// It was asked for something.
     pub(crate) greeted: bool,
 }
@@ -128,12 +131,13 @@ impl Client {
             address,
             opened: now,
             connected: None,
+            handshake: None,
             secured: None,
             closed: None,
             requests: 0,
         };
         let mut connection = Connection::new(record, self.transport(host), &self.config);
-        connection.dial = dial;
+        (connection.dial, connection.resume) = (dial, resume);
         self.connections.push(connection);
         self.open += 1;
         self.pools[host as usize].connections.push(id);

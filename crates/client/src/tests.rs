@@ -6,6 +6,7 @@ use bytes::Bytes;
 use super::*;
 
 mod addresses;
+mod handshakes;
 mod preconnect;
 mod racing;
 mod timeouts;

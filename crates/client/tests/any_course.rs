@@ -3,7 +3,7 @@
 
 mod net;
 
-use client::{Client, Config, Host, HostFacts, Preconnect, Racing, Timeouts, Transport};
+use client::{Client, Config, Handshakes, Host, HostFacts, Preconnect, Racing, Timeouts, Transport};
 use net::Net;
 use proptest::prelude::*;
 
@@ -19,6 +19,7 @@ struct Start {
     racing: u8,
     eyeballs: u8,
     preconnect: u8,
+    handshakes: bool,
     /// Host and priority of each request, and before which step of the course it is made.
     requests: Vec<(u8, u8, u8)>,
     /// What the network does, two bytes a step.
@@ -27,7 +28,7 @@ struct Start {
 
 fn start() -> impl Strategy<Value = Start> {
     let pools = (0..4u8, any::<bool>(), 1..5u8, 1..9u8, 1..7u8);
-    let switches = (any::<bool>(), 0..3u8, 0..3u8, 0..4u8);
+    let switches = (any::<bool>(), 0..3u8, 0..3u8, 0..4u8, any::<bool>());
     let requests = prop::collection::vec((any::<u8>(), 0..5u8, 0..200u8), 1..24);
     let course = prop::collection::vec(any::<u8>(), 0..400);
     (pools, switches, requests, course).prop_map(|(pools, switches, requests, course)| Start {
@@ -40,6 +41,7 @@ fn start() -> impl Strategy<Value = Start> {
         racing: switches.1,
         eyeballs: switches.2,
         preconnect: switches.3,
+        handshakes: switches.4,
         requests,
         course,
     })
@@ -56,6 +58,7 @@ fn client(start: &Start) -> Client {
             [usize::from(start.eyeballs)],
         preconnect: [Preconnect::None, Preconnect::BlindTwo, Preconnect::Learned, Preconnect::Successor]
             [usize::from(start.preconnect)],
+        handshakes: if start.handshakes { Handshakes::WaitForSession } else { Handshakes::Parallel },
         ..Config::new(transport)
     };
     let hosts = (0..start.hosts).map(|i| Host { name: format!("host{i}.example"), tls: start.tls });

@@ -23,6 +23,8 @@ enum Peer {
 #[derive(PartialEq)]
 enum Phase {
     Connecting,
+    /// The client has not yet said that the TLS handshake may begin.
+    Held,
     Securing,
     Open,
 }
@@ -131,7 +133,8 @@ impl Net {
         self.steps += 1;
         // What lies idle may be touched by a script, which may end it, and is left alone by a kind network.
         let scripted = !self.course.is_empty();
-        let moves = |l: &Link| scripted || l.phase != Phase::Open || !l.down.is_empty();
+        let waits = |l: &Link| !matches!(l.phase, Phase::Open | Phase::Held) || !l.down.is_empty();
+        let moves = |l: &Link| scripted || waits(l);
         let links: Vec<ConnectionId> =
             self.links.iter().filter(|(_, l)| moves(l)).map(|(id, _)| *id).collect();
         let (pick, how) = (usize::from(self.next(0)), self.next(255));
@@ -195,10 +198,11 @@ impl Net {
         }
         match link.phase {
             Phase::Connecting => {
-                link.phase = if link.tls { Phase::Securing } else { Phase::Open };
+                link.phase = if link.tls { Phase::Held } else { Phase::Open };
                 self.note(format!("connected {id}"));
                 self.client.handle_connected(now, id);
             }
+            Phase::Held => {}
             Phase::Securing => {
                 link.phase = Phase::Open;
                 self.note(format!("secured {id}"));
@@ -230,6 +234,13 @@ impl Net {
             }
             while let Some(action) = self.client.poll_action() {
                 self.act(action);
+                quiet = false;
+            }
+            while let Some(secure) = self.client.poll_secure() {
+                if let Some(link) = self.links.get_mut(&secure.connection) {
+                    assert!(link.phase == Phase::Held, "secured before it is connected, or twice");
+                    link.phase = Phase::Securing;
+                }
                 quiet = false;
             }
             while let Some(id) = self.client.poll_dirty() {

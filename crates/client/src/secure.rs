@@ -1,0 +1,77 @@
+//! When TLS handshakes begin: at once, or after one that is under way with the same host has left a session to resume.
+//!
+//! A full handshake costs the server a key exchange and the client a round trip more than one that resumes. Several
+//! connections that are opened together have no session yet: let one go first, and the others need not pay.
+
+use base::Instant;
+
+use crate::Client;
+use crate::connection::ConnectionId;
+
+/// How handshakes of several connections to one host go.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Handshakes {
+    /// Each as soon as its TCP connection is there. Those that begin before one is complete are full.
+    #[default]
+    Parallel,
+    /// If no session with the host is known, the first proceeds, and the others wait for it and resume, as Chrome's
+    /// SSLConnectJobMessenger had it in 2014 (ssl_client_socket_pool.cc, `enable_ssl_connect_job_waiting`). If it fails,
+    /// the next one goes first.
+    WaitForSession,
+}
+
+/// A TLS handshake that is to begin; see [`Client::poll_secure`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Secure {
+    /// The connection, whose TCP handshake is complete.
+    pub connection: ConnectionId,
+    /// Whether an earlier handshake with its host is complete, so that this one may resume its session.
+    pub resume: bool,
+}
+
+impl Client {
+    /// The next TLS handshake to begin. Under [`Handshakes::Parallel`] a world may do without: it begins one as soon as
+    /// its connection is there, with the `resume` of [`Action::Connect`](crate::Action::Connect), which is the same.
+    /// Under [`Handshakes::WaitForSession`] it must wait for this.
+    pub fn poll_secure(&mut self) -> Option<Secure> {
+        self.secures.pop_front()
+    }
+
+    /// A connection that is to be secured has its TCP handshake.
+    pub(crate) fn secure(&mut self, now: Instant, id: ConnectionId) {
+        let connection = &self.connections[id as usize];
+        let (host, resume) = (connection.record.host, connection.resume);
+        let pool = &mut self.pools[host as usize];
+        match self.config.handshakes {
+            Handshakes::Parallel => self.begin_handshake(now, id, resume),
+            Handshakes::WaitForSession if pool.has_session => self.begin_handshake(now, id, true),
+            Handshakes::WaitForSession if pool.handshake.is_some() => {
+                pool.held.push(id);
+                self.limit_connecting(now, id, None); // the one it waits for has its limit
+            }
+            Handshakes::WaitForSession => {
+                pool.handshake = Some(id);
+                self.begin_handshake(now, id, false);
+            }
+        }
+    }
+
+    fn begin_handshake(&mut self, now: Instant, connection: ConnectionId, resume: bool) {
+        self.connections[connection as usize].record.handshake = Some(now);
+        self.secures.push_back(Secure { connection, resume });
+        self.limit_connecting(now, connection, self.config.timeouts.tls);
+    }
+
+    /// A handshake that others may wait for is over, well or badly; or one of those that wait is gone.
+    pub(crate) fn end_handshake(&mut self, now: Instant, id: ConnectionId) {
+        let host = self.connections[id as usize].record.host;
+        let pool = &mut self.pools[host as usize];
+        if pool.handshake != Some(id) {
+            return pool.held.retain(|held| *held != id);
+        }
+        pool.handshake = None;
+        for held in std::mem::take(&mut pool.held) {
+            self.secure(now, held);
+        }
+    }
+}
