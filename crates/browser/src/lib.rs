@@ -1,7 +1,8 @@
 //! The page loader: what a browser does between the first byte of a document and its `load` event.
 //!
 //! A [`Loader`] is told what arrives and says what to fetch. It knows no protocol and no connection; whoever
-//! drives it carries [`Loader::poll_fetch`] to a network stack and brings back heads, bytes and ends.
+//! drives it carries [`Loader::poll_fetch`] to a network stack and brings back heads, bytes and ends. A [`Browser`] does so
+//! with Velodrome's own stack, [`client::Client`], and is what both worlds drive.
 //!
 //! # Rules
 //!
@@ -33,6 +34,7 @@
 //!   page's closing computation is done.
 //! * **Finished**: everything else has ended too.
 
+mod browser;
 mod chain;
 mod main_thread;
 mod parser;
@@ -42,6 +44,7 @@ use std::collections::VecDeque;
 use base::{Duration, Instant};
 use page::{Cause, Kind, Page, ResourceId, ScriptMode};
 
+pub use browser::{Browser, Request};
 use chain::Chains;
 use main_thread::{MainThread, Task};
 use parser::Document;

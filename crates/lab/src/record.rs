@@ -13,7 +13,7 @@ use crate::result::{ConnectionRow, Key, LoadOutcome, LoadRow, RequestOutcome, Re
 use crate::setting::{Congestion, HostRtt, Spdy, Stack, Think, Tls, TlsScope, ms};
 
 /// What the virtual world is set up with for `network`. Reads its traces, if it has any.
-pub fn setup(network: &Network, transport: Transport) -> Result<sim::Setup, Error> {
+pub fn setup(network: &Network, transport: Transport) -> Result<load::Setup, Error> {
     let (down, up) = network.paths()?;
     let mut tcp = preset(network.stack);
     tcp.initial_cwnd = network.initial_cwnd;
@@ -33,15 +33,15 @@ pub fn setup(network: &Network, transport: Transport) -> Result<sim::Setup, Erro
         Spdy::Chrome2012 => spdy::Config::chrome_2012(version),
         Spdy::Chrome2013 => spdy::Config::chrome_2013(version),
     };
-    Ok(sim::Setup {
+    Ok(load::Setup {
         transport,
         spdy: spdy::Config { keep_alive: None, ..spdy },
         down,
         up,
         host_rtt: match network.host_rtt {
-            HostRtt::Equal => sim::HostRtt::Equal,
-            HostRtt::Recorded => sim::HostRtt::Recorded,
-            HostRtt::SpreadMs(most) => sim::HostRtt::Spread(ms(most)),
+            HostRtt::Equal => load::HostRtt::Equal,
+            HostRtt::Recorded => load::HostRtt::Recorded,
+            HostRtt::SpreadMs(most) => load::HostRtt::Spread(ms(most)),
         },
         client_tcp,
         server_tcp: tcp,
@@ -53,8 +53,8 @@ pub fn setup(network: &Network, transport: Transport) -> Result<sim::Setup, Erro
             Tls::Tls13Resumed => Some(tls(tls::Mode::Tls13Resumed)),
         },
         tls_scope: match network.tls_scope {
-            TlsScope::Recorded => sim::TlsScope::Recorded,
-            TlsScope::Everywhere => sim::TlsScope::Everywhere,
+            TlsScope::Recorded => load::TlsScope::Recorded,
+            TlsScope::Everywhere => load::TlsScope::Everywhere,
         },
         dns: ms(network.dns_ms),
         think: match network.think {
@@ -77,7 +77,7 @@ pub(crate) fn preset(stack: Stack) -> tcp::Config {
 }
 
 /// The rows of a load.
-pub fn render(key: &Key, seed: u64, transport: Transport, page: &Page, load: &sim::Load) -> Rendered {
+pub fn render(key: &Key, seed: u64, transport: Transport, page: &Page, load: &load::Load) -> Rendered {
     let requests = requests(key, page, load);
     let mut out = Rendered::default();
     emit(&load_row(key, seed, page, load, &requests), &mut out.load);
@@ -92,11 +92,11 @@ fn us(at: Instant) -> u64 {
     at.as_micros()
 }
 
-fn load_row(key: &Key, seed: u64, page: &Page, load: &sim::Load, requests: &[RequestRow]) -> LoadRow {
+fn load_row(key: &Key, seed: u64, page: &Page, load: &load::Load, requests: &[RequestRow]) -> LoadRow {
     let m = &load.moments;
     let (outcome, reason) = match &load.outcome {
-        sim::Outcome::Complete => (LoadOutcome::Complete, None),
-        sim::Outcome::Incomplete(why) => (LoadOutcome::Incomplete, Some(why.clone())),
+        load::Outcome::Complete => (LoadOutcome::Complete, None),
+        load::Outcome::Incomplete(why) => (LoadOutcome::Incomplete, Some(why.clone())),
     };
     let plt_us = m.load.map(us);
     let tcp = |figure: fn(&tcp::Stats) -> u64| {
@@ -135,7 +135,7 @@ fn load_row(key: &Key, seed: u64, page: &Page, load: &sim::Load, requests: &[Req
 }
 
 /// One row for every resource that was asked for.
-fn requests(key: &Key, page: &Page, load: &sim::Load) -> Vec<RequestRow> {
+fn requests(key: &Key, page: &Page, load: &load::Load) -> Vec<RequestRow> {
     let asked = (0..).zip(load.requests.iter().zip(&page.resources));
     let asked = asked.filter_map(|(id, (request, resource))| {
         let (outcome, reason) = match &request.record.progress {
@@ -179,9 +179,9 @@ fn connection_row(
     key: &Key,
     transport: Transport,
     page: &Page,
-    connection: &sim::Connection,
+    connection: &load::Connection,
 ) -> ConnectionRow {
-    let sim::Connection { record, address, client, server } = connection;
+    let load::Connection { record, address, client, server } = connection;
     ConnectionRow {
         key: key.clone(),
         connection: record.id,

@@ -3,7 +3,7 @@
 use base::{Bitrate, Duration};
 use client::Transport;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use sim::Setup;
+use load::Setup;
 
 fn loads(c: &mut Criterion) {
     let pages = page::corpus::generate("bench", 1, 1).expect("a built-in corpus");

@@ -2,7 +2,7 @@
 
 use base::{Bitrate, Duration};
 use client::Transport;
-use sim::Setup;
+use load::Setup;
 
 fn main() {
     let pages = page::corpus::generate("2012", 1, 7).expect("a built-in corpus");

@@ -28,84 +28,10 @@
 
 mod connection;
 mod queue;
-mod setup;
 mod world;
 
-use base::{Duration, Instant};
+use load::{Load, Setup};
 use page::Page;
-
-pub use setup::{HostRtt, Setup, TlsScope};
-
-/// What came of one load.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Load {
-    /// Whether everything was loaded.
-    pub outcome: Outcome,
-    /// Moments of the load; the navigation starts at [`Instant::ZERO`].
-    pub moments: browser::Moments,
-    /// The page's resources, in its order.
-    pub requests: Vec<Request>,
-    /// Connections, in the order of their opening.
-    pub connections: Vec<Connection>,
-    /// Names looked up.
-    pub lookups: u32,
-    /// The access link towards the client.
-    pub down: link::PathStats,
-    /// The access link from the client.
-    pub up: link::PathStats,
-    /// Time for which the page's main thread was busy.
-    pub computed: Duration,
-    /// When the world stopped.
-    pub ended: Instant,
-}
-
-impl Load {
-    /// Page load time: from the navigation's start to `onload`.
-    pub fn plt(&self) -> Option<Duration> {
-        self.moments.load.map(|at| at.since(Instant::ZERO))
-    }
-}
-
-/// How a load ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// Every resource was fetched and used.
-    Complete,
-    /// Something is missing: the first reason.
-    Incomplete(String),
-}
-
-/// One resource of the page in this load.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Request {
-    /// How far it came, and when it was discovered, complete and used.
-    pub record: browser::Record,
-    /// Phases of its last attempt; `None` if it was never asked for.
-    pub timing: Option<client::Timing>,
-    /// Priority asked for.
-    pub priority: client::Priority,
-    /// Index into [`Load::connections`] of the connection that carried it.
-    pub connection: Option<u32>,
-    /// Bytes that its head took on the wire.
-    pub head_bytes_up: u64,
-    /// Bytes that the response's head took on the wire.
-    pub head_bytes_down: u64,
-    /// Bytes of the response's body that arrived.
-    pub body_bytes: u64,
-}
-
-/// One connection in this load.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Connection {
-    /// What the client knows of it.
-    pub record: client::ConnectionRecord,
-    /// The server's address.
-    pub address: String,
-    /// TCP at the client's end.
-    pub client: tcp::Stats,
-    /// TCP at the server's end.
-    pub server: tcp::Stats,
-}
 
 /// Loads `page`, which must be valid, and says what came of it.
 pub fn load(page: &Page, setup: &Setup, seed: u64) -> Load {

@@ -21,8 +21,8 @@ pub(crate) enum Event {
     End { connection: u32, side: Side },
     /// A server has thought about an answer.
     Origin { connection: u32 },
-    /// The page loader's timer.
-    Loader,
+    /// The browser's timer.
+    Browser,
     /// A name has been looked up.
     Resolved { host: u32 },
 }

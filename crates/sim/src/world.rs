@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 
-use base::{Chunk, Duration, Instant, RequestHead, Rng};
-use browser::Loader;
-use client::{Action, Client, Transport};
+use base::{Chunk, Duration, Instant, Rng};
+use browser::Browser;
+use client::Action;
 use link::Path;
-use page::{Page, ResourceId};
+use load::{Load, Outcome, Setup};
+use page::Page;
 
 use crate::connection::{Connection, End};
 use crate::queue::{Alarm, Event, EventQueue, Side};
-use crate::{Load, Outcome, Request, Setup, TlsScope};
 
 /// A segment on its way, with the connection it belongs to.
 #[derive(Clone, Copy)]
@@ -33,7 +33,6 @@ impl link::Packet for Packet {
 struct Host<'p> {
     server: origin::Server<'p>,
     tls: bool,
-    authority: bytes::Bytes,
     /// One way between the access link and the server.
     distance: Duration,
     /// On that way, in order: all take the same time, so that each event finds its packet in front.
@@ -47,14 +46,12 @@ pub(crate) struct World<'p> {
     protocol: origin::Protocol,
     now: Instant,
     events: EventQueue,
-    loader: Loader<'p>,
-    loader_alarm: Alarm,
-    client: Client,
+    browser: Browser<'p>,
+    browser_alarm: Alarm,
     hosts: Vec<Host<'p>>,
     connections: Vec<Connection>,
     down: Path<Packet>,
     up: Path<Packet>,
-    body_bytes: Vec<u64>,
     /// The first thing that went wrong between the engines.
     fault: Option<String>,
 }
@@ -62,23 +59,9 @@ pub(crate) struct World<'p> {
 impl<'p> World<'p> {
     pub(crate) fn new(page: &'p Page, setup: &'p Setup, seed: u64) -> Self {
         let rng = Rng::new(seed);
-        let secured = |host: &page::Host| {
-            setup.tls.is_some() && (host.scheme_tls || setup.tls_scope == TlsScope::Everywhere)
-        };
-        let names = page.hosts.iter().map(|h| client::Host { name: h.name.clone(), tls: secured(h) });
-        let config = client::Config {
-            connections_per_host: setup.connections_per_host,
-            spdy: setup.spdy.clone(),
-            ..client::Config::new(setup.transport)
-        };
-        let protocol = match setup.transport {
-            Transport::Http1 => origin::Protocol::HTTP1,
-            Transport::Spdy(_) => origin::Protocol::Spdy(setup.spdy.clone()),
-        };
         let hosts = (0..).zip(&page.hosts).zip(setup.host_rtt.extra(page)).map(|((id, host), extra)| Host {
             server: origin::Server::new(page, id, setup.think),
-            tls: secured(host),
-            authority: host.authority().into(),
+            tls: setup.secures(host),
             distance: extra / 2,
             to_server: VecDeque::new(),
             to_link: VecDeque::new(),
@@ -86,26 +69,24 @@ impl<'p> World<'p> {
         Self {
             page,
             setup,
-            protocol,
+            protocol: setup.protocol(),
             now: Instant::ZERO,
             events: EventQueue::default(),
-            loader: Loader::new(page, browser::Config { compute_scale: setup.compute_scale }),
-            loader_alarm: Alarm::default(),
-            client: Client::new(config, names.collect()),
+            browser: setup.browser(page),
+            browser_alarm: Alarm::default(),
             hosts: hosts.collect(),
             connections: Vec::new(),
             down: Path::new(&setup.down, rng.substream("link.down")),
             up: Path::new(&setup.up, rng.substream("link.up")),
-            body_bytes: vec![0; page.resources.len()],
             fault: None,
         }
     }
 
     /// Runs the world until the page is loaded, nothing is left to happen, or it is time to give up.
     pub(crate) fn run(mut self) -> Load {
-        self.loader.start(self.now);
+        self.browser.start(self.now);
         self.pump();
-        while !self.loader.is_finished() {
+        while !self.browser.is_finished() {
             let Some((at, event)) = self.events.pop() else { break };
             if at.since(Instant::ZERO) > self.setup.give_up {
                 self.now = Instant::ZERO + self.setup.give_up;
@@ -157,37 +138,29 @@ impl<'p> World<'p> {
                     self.service(connection, Side::Server);
                 }
             }
-            Event::Loader => {
-                if self.loader_alarm.goes_off(now) {
-                    self.loader.handle_timeout(now);
+            Event::Browser => {
+                if self.browser_alarm.goes_off(now) {
+                    self.browser.handle_timeout(now);
                     self.pump();
                 }
             }
             Event::Resolved { host } => {
-                self.client.handle_resolved(now, host, true);
+                self.browser.handle_resolved(now, host, true);
                 self.pump();
             }
         }
     }
 
-    /// Carries what the loader and the client have decided to where it belongs, until nobody has more to say.
+    /// Carries out what the browser has decided, until it has no more to say.
     fn pump(&mut self) {
         loop {
             let mut quiet = true;
-            while let Some(id) = self.loader.poll_fetch() {
-                self.fetch(id);
-                quiet = false;
-            }
-            while let Some(event) = self.client.poll_event() {
-                self.tell_loader(event);
-                quiet = false;
-            }
             // Requests first: what a connection that is there can take goes out before another is opened.
-            while let Some(connection) = self.client.poll_dirty() {
+            while let Some(connection) = self.browser.poll_dirty() {
                 self.send(connection, Side::Client);
                 quiet = false;
             }
-            while let Some(action) = self.client.poll_action() {
+            while let Some(action) = self.browser.poll_action() {
                 self.act(action);
                 quiet = false;
             }
@@ -195,34 +168,7 @@ impl<'p> World<'p> {
                 break;
             }
         }
-        self.events.arm(&mut self.loader_alarm, self.loader.poll_timeout(), Event::Loader);
-    }
-
-    fn fetch(&mut self, id: ResourceId) {
-        let resource = &self.page.resources[id as usize];
-        let host = &self.hosts[resource.host as usize];
-        let scheme = if host.tls { "https" } else { "http" };
-        let head = RequestHead {
-            method: resource.method.clone(),
-            scheme: scheme.into(),
-            authority: host.authority.clone(),
-            path: resource.path.clone(),
-            fields: resource.request.clone(),
-        };
-        let priority = browser::priority(resource.kind);
-        self.client.fetch(self.now, id, resource.host, head, resource.request_body_len, priority);
-    }
-
-    fn tell_loader(&mut self, event: client::Event) {
-        match event {
-            client::Event::Head { id, .. } => self.loader.handle_head(self.now, id),
-            client::Event::Data { id, chunk } => {
-                self.body_bytes[id as usize] += chunk.len();
-                self.loader.handle_data(self.now, id, chunk.len());
-            }
-            client::Event::Complete { id } => self.loader.handle_complete(self.now, id),
-            client::Event::Failed { id, error } => self.loader.handle_failed(self.now, id, error.to_string()),
-        }
+        self.events.arm(&mut self.browser_alarm, self.browser.poll_timeout(), Event::Browser);
     }
 
     fn act(&mut self, action: Action) {
@@ -288,14 +234,14 @@ impl<'p> World<'p> {
                     end.open = true;
                 }
                 if side == Side::Client {
-                    self.client.handle_connected(self.now, id);
+                    self.browser.handle_connected(self.now, id);
                 }
             }
             tcp::Event::PeerClosed => end.eof = true,
             tcp::Event::Failed(error) => {
                 end.over = true;
                 if side == Side::Client {
-                    self.client.handle_failed(self.now, id, &error.to_string());
+                    self.browser.handle_failed(self.now, id, &error.to_string());
                 }
             }
             tcp::Event::Closed => end.over = true,
@@ -326,7 +272,7 @@ impl<'p> World<'p> {
             // Nobody here goes on sending to a peer that has finished.
             end.closing = true;
             if side == Side::Client {
-                self.client.handle_eof(self.now, id);
+                self.browser.handle_eof(self.now, id);
             }
         }
     }
@@ -351,14 +297,14 @@ impl<'p> World<'p> {
         if !end.open && end.tls.as_ref().is_some_and(|t| t.can_send()) {
             end.open = true;
             if side == Side::Client {
-                self.client.handle_secured(self.now, id);
+                self.browser.handle_secured(self.now, id);
             }
         }
     }
 
     fn hand_up(&mut self, id: u32, side: Side, chunk: Chunk) {
         match side {
-            Side::Client => self.client.handle_input(self.now, id, chunk),
+            Side::Client => self.browser.handle_input(self.now, id, chunk),
             Side::Server => {
                 let entry = &mut self.connections[id as usize];
                 let server = &mut self.hosts[entry.host as usize].server;
@@ -409,7 +355,7 @@ impl<'p> World<'p> {
                 return;
             }
             let mut application = |max: u64| match side {
-                Side::Client => self.client.poll_transmit(self.now, id, max),
+                Side::Client => self.browser.poll_transmit(self.now, id, max),
                 Side::Server => self.hosts[host].server.poll_transmit(self.now, at_server, max),
             };
             let chunk = match &mut end.tls {
@@ -468,60 +414,25 @@ impl<'p> World<'p> {
     }
 
     fn into_load(self) -> Load {
-        let requests: Vec<Request> = (0..self.page.resources.len() as ResourceId)
-            .map(|id| {
-                let asked = self.client.request(id);
-                Request {
-                    record: self.loader.record(id).clone(),
-                    timing: asked.map(|r| r.timing),
-                    head_bytes_up: asked.map_or(0, |r| r.head_bytes_up),
-                    head_bytes_down: asked.map_or(0, |r| r.head_bytes_down),
-                    priority: browser::priority(self.page.resources[id as usize].kind),
-                    connection: asked.and_then(|r| r.connection),
-                    body_bytes: self.body_bytes[id as usize],
-                }
-            })
-            .collect();
         let connections =
-            self.client.connections().zip(&self.connections).map(|(record, entry)| crate::Connection {
+            self.browser.connections().zip(&self.connections).map(|(record, entry)| load::Connection {
                 record: record.clone(),
                 address: address(entry.host),
                 client: entry.client.tcp.stats().clone(),
                 server: entry.server.tcp.stats().clone(),
             });
+        let missing = self.fault.clone().or_else(|| self.browser.missing(self.now));
         Load {
-            outcome: self.outcome(&requests),
-            moments: *self.loader.moments(),
+            outcome: missing.map_or(Outcome::Complete, Outcome::Incomplete),
+            moments: *self.browser.moments(),
+            requests: self.browser.requests(),
             connections: connections.collect(),
-            lookups: self.client.lookups(),
+            lookups: self.browser.lookups(),
             down: *self.down.stats(),
             up: *self.up.stats(),
-            computed: self.loader.computed(),
+            computed: self.browser.computed(),
             ended: self.now,
-            requests,
         }
-    }
-
-    fn outcome(&self, requests: &[Request]) -> Outcome {
-        if let Some(fault) = &self.fault {
-            return Outcome::Incomplete(fault.clone());
-        }
-        let failed = (0..).zip(requests).find_map(|(id, request)| match &request.record.progress {
-            browser::Progress::Failed(why) => Some((id, why)),
-            _ => None,
-        });
-        if let Some((id, why)) = failed {
-            return Outcome::Incomplete(format!("{}: {why}", self.page.resource_url(id)));
-        }
-        if self.loader.is_finished() {
-            return Outcome::Complete;
-        }
-        let open = requests.iter().filter(|r| r.record.used.is_none()).count();
-        let after = self.now.since(Instant::ZERO).as_secs_f64();
-        Outcome::Incomplete(format!(
-            "given up after {after} s with {open} of {} resources not loaded",
-            requests.len()
-        ))
     }
 }
 

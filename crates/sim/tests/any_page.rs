@@ -4,8 +4,8 @@
 
 use base::{Bitrate, Duration, Fields, Instant, Rng};
 use client::Transport;
+use load::{HostRtt, Load, Outcome, Setup, TlsScope};
 use page::{Cause, Host, Kind, Page, Resource, ScriptMode};
-use sim::{HostRtt, Load, Outcome, Setup, TlsScope};
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)

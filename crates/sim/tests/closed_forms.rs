@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use base::{Bitrate, Duration};
 use client::Transport;
+use load::{Outcome, Setup};
 use page::{Cause, Host, Kind, Page, Resource};
-use sim::{Outcome, Setup};
 
 const HEAD: &str = "One download through the whole world. Utilisation: payload and headers that left the link between the first byte of \
 the response and its last, against the rate. Loss: packets lost of those that entered, with the 99 % interval for the asked share.

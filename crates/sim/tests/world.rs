@@ -2,8 +2,8 @@
 
 use base::{Bitrate, Duration, Instant};
 use client::Transport;
+use load::{HostRtt, Load, Outcome, Setup, TlsScope};
 use page::{Cause, Host, Kind, Page, Resource, ScriptMode};
-use sim::{HostRtt, Load, Outcome, Setup, TlsScope};
 
 const SPDY: Transport = Transport::Spdy(spdy::Version::V3_1);
 const RTT_MS: u64 = 100;

@@ -6,7 +6,7 @@
 
 use base::{Bitrate, Duration};
 use client::Transport;
-use sim::{Setup, TlsScope};
+use load::{Setup, TlsScope};
 use spdy::Version;
 
 /// Loads a built-in page over HTTP/1.1, SPDY/3.1 and SPDY/3.1 over TLS, on a slow path that loses packets; the sum of

@@ -20,11 +20,12 @@ pub(crate) const FLOORS: &[(&str, u8)] = &[
     ("client", 3),
     ("origin", 3),
     ("browser", 4),
-    ("sim", 5),
-    ("live", 5),
-    ("lab", 6),
-    ("report", 7),
-    ("cli", 8),
+    ("load", 5),
+    ("sim", 6),
+    ("live", 6),
+    ("lab", 7),
+    ("report", 8),
+    ("cli", 9),
 ];
 
 /// Arrows that only tests draw and that do not lead down: from, to, why.
@@ -40,7 +41,7 @@ const ENTROPY: &[&str] =
 
 /// The crates that a virtual page load is made of: the floors up to `sim`, less the real world.
 pub(crate) fn pure_crates() -> impl Iterator<Item = &'static str> {
-    FLOORS.iter().filter(|(name, floor)| *floor <= 5 && *name != "live").map(|(name, _)| *name)
+    FLOORS.iter().filter(|(name, floor)| *floor <= 6 && *name != "live").map(|(name, _)| *name)
 }
 
 fn floor(name: &str) -> Option<u8> {

@@ -82,9 +82,40 @@ pub enum HostRtt {
     Spread(Duration),
 }
 
+impl Setup {
+    /// Whether the connections to `host` are secured.
+    pub fn secures(&self, host: &page::Host) -> bool {
+        self.tls.is_some() && (host.scheme_tls || self.tls_scope == TlsScope::Everywhere)
+    }
+
+    /// The client that the setup asks for.
+    pub fn client(&self) -> client::Config {
+        client::Config {
+            connections_per_host: self.connections_per_host,
+            spdy: self.spdy.clone(),
+            ..client::Config::new(self.transport)
+        }
+    }
+
+    /// The browser that the setup asks for, about to load `page`.
+    pub fn browser<'p>(&self, page: &'p Page) -> browser::Browser<'p> {
+        let secured = page.hosts.iter().map(|host| self.secures(host));
+        let config = browser::Config { compute_scale: self.compute_scale };
+        browser::Browser::new(page, config, self.client(), secured.collect())
+    }
+
+    /// What its servers speak.
+    pub fn protocol(&self) -> origin::Protocol {
+        match self.transport {
+            Transport::Http1 => origin::Protocol::HTTP1,
+            Transport::Spdy(_) => origin::Protocol::Spdy(self.spdy.clone()),
+        }
+    }
+}
+
 impl HostRtt {
-    /// The extra round trip of every host of `page`.
-    pub(crate) fn extra(self, page: &Page) -> Vec<Duration> {
+    /// The extra round trip of every host of `page`, in the order of its hosts.
+    pub fn extra(self, page: &Page) -> Vec<Duration> {
         let nearest = page.hosts.iter().filter_map(|h| h.rtt).min().unwrap_or(Duration::ZERO);
         let extra = page.hosts.iter().map(|host| match self {
             HostRtt::Equal => Duration::ZERO,

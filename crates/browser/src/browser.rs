@@ -1,0 +1,226 @@
+//! A page loader on its network stack.
+
+use base::{Chunk, Duration, Instant, RequestHead};
+use client::{Action, Client, ConnectionId, ConnectionRecord};
+use page::{Page, ResourceId};
+
+use crate::{Config, Loader, Moments, Progress, Record, priority};
+
+/// One resource of a page in one load.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Request {
+    /// How far it came, and when it was discovered, complete and used.
+    pub record: Record,
+    /// Phases of its last attempt; `None` if it was never asked for.
+    pub timing: Option<client::Timing>,
+    /// Priority asked for.
+    pub priority: client::Priority,
+    /// The connection that carried it.
+    pub connection: Option<ConnectionId>,
+    /// Bytes that its head took on the wire.
+    pub head_bytes_up: u64,
+    /// Bytes that the response's head took on the wire.
+    pub head_bytes_down: u64,
+    /// Bytes of the response's body that arrived.
+    pub body_bytes: u64,
+}
+
+/// A browser that loads one page: a [`Loader`] and a [`Client`], each of which hears at once what the other has to say.
+///
+/// What is left to the caller is what the client leaves to it. Call [`Browser::start`] or a `handle_*`; then, until neither has
+/// any more, [`Browser::poll_dirty`] with [`Browser::poll_transmit`] for each connection that it names, and
+/// [`Browser::poll_action`]. Come back at [`Browser::poll_timeout`].
+pub struct Browser<'p> {
+    page: &'p Page,
+    loader: Loader<'p>,
+    client: Client,
+    /// For every host, whether its connections are secured, and its name with the port that a URL would show.
+    hosts: Vec<(bool, bytes::Bytes)>,
+    body_bytes: Vec<u64>,
+}
+
+impl<'p> Browser<'p> {
+    /// A browser about to load `page`, which must be valid; `secured` says for each of its hosts whether its connections are.
+    ///
+    /// # Panics
+    /// If `secured` has not one entry a host.
+    pub fn new(page: &'p Page, config: Config, client: client::Config, secured: Vec<bool>) -> Self {
+        assert_eq!(secured.len(), page.hosts.len(), "an entry a host");
+        let names = page.hosts.iter().zip(&secured);
+        let names = names.map(|(host, tls)| client::Host { name: host.name.clone(), tls: *tls });
+        let authorities = page.hosts.iter().map(|host| host.authority().into());
+        Self {
+            loader: Loader::new(page, config),
+            client: Client::new(client, names.collect()),
+            hosts: secured.iter().copied().zip(authorities).collect(),
+            body_bytes: vec![0; page.resources.len()],
+            page,
+        }
+    }
+
+    /// Begins the navigation.
+    pub fn start(&mut self, now: Instant) {
+        self.loader.start(now);
+        self.settle(now);
+    }
+
+    /// The time has come that [`Browser::poll_timeout`] named.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.loader.handle_timeout(now);
+        self.client.handle_timeout(now);
+        self.settle(now);
+    }
+
+    /// When the browser has something to do by itself.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        [self.loader.poll_timeout(), self.client.poll_timeout()].into_iter().flatten().min()
+    }
+
+    /// See [`Client::handle_resolved`].
+    pub fn handle_resolved(&mut self, now: Instant, host: u32, found: bool) {
+        self.client.handle_resolved(now, host, found);
+        self.settle(now);
+    }
+
+    /// See [`Client::handle_connected`].
+    pub fn handle_connected(&mut self, now: Instant, id: ConnectionId) {
+        self.client.handle_connected(now, id);
+        self.settle(now);
+    }
+
+    /// See [`Client::handle_secured`].
+    pub fn handle_secured(&mut self, now: Instant, id: ConnectionId) {
+        self.client.handle_secured(now, id);
+        self.settle(now);
+    }
+
+    /// See [`Client::handle_input`].
+    pub fn handle_input(&mut self, now: Instant, id: ConnectionId, chunk: Chunk) {
+        self.client.handle_input(now, id, chunk);
+        self.settle(now);
+    }
+
+    /// See [`Client::handle_eof`].
+    pub fn handle_eof(&mut self, now: Instant, id: ConnectionId) {
+        self.client.handle_eof(now, id);
+        self.settle(now);
+    }
+
+    /// See [`Client::handle_failed`].
+    pub fn handle_failed(&mut self, now: Instant, id: ConnectionId, why: &str) {
+        self.client.handle_failed(now, id, why);
+        self.settle(now);
+    }
+
+    /// The next connection that has something to send; see [`Client::poll_dirty`].
+    pub fn poll_dirty(&mut self) -> Option<ConnectionId> {
+        self.client.poll_dirty()
+    }
+
+    /// What a connection has to send; see [`Client::poll_transmit`].
+    pub fn poll_transmit(&mut self, now: Instant, id: ConnectionId, max: u64) -> Option<Chunk> {
+        self.client.poll_transmit(now, id, max)
+    }
+
+    /// What the caller must do; see [`Client::poll_action`].
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.client.poll_action()
+    }
+
+    /// Whether nothing is left to do.
+    pub fn is_finished(&self) -> bool {
+        self.loader.is_finished()
+    }
+
+    /// The moments reached so far.
+    pub fn moments(&self) -> &Moments {
+        self.loader.moments()
+    }
+
+    /// Time for which the main thread was busy so far.
+    pub fn computed(&self) -> Duration {
+        self.loader.computed()
+    }
+
+    /// What is known of every connection opened, in the order of their numbers.
+    pub fn connections(&self) -> impl Iterator<Item = &ConnectionRecord> {
+        self.client.connections()
+    }
+
+    /// Names looked up so far.
+    pub fn lookups(&self) -> u32 {
+        self.client.lookups()
+    }
+
+    /// What became of the page's resources so far, in its order.
+    pub fn requests(&self) -> Vec<Request> {
+        let request = |(id, resource): (ResourceId, &page::Resource)| {
+            let asked = self.client.request(id);
+            Request {
+                record: self.loader.record(id).clone(),
+                timing: asked.map(|r| r.timing),
+                priority: priority(resource.kind),
+                connection: asked.and_then(|r| r.connection),
+                head_bytes_up: asked.map_or(0, |r| r.head_bytes_up),
+                head_bytes_down: asked.map_or(0, |r| r.head_bytes_down),
+                body_bytes: self.body_bytes[id as usize],
+            }
+        };
+        (0..).zip(&self.page.resources).map(request).collect()
+    }
+
+    /// Why the load is not complete: the first resource that failed, or else how many are missing after `now`. `None` if it is.
+    pub fn missing(&self, now: Instant) -> Option<String> {
+        let records = (0..self.page.resources.len() as ResourceId).map(|id| (id, self.loader.record(id)));
+        let failed = records.clone().find_map(|(id, record)| match &record.progress {
+            Progress::Failed(why) => Some(format!("{}: {why}", self.page.resource_url(id))),
+            _ => None,
+        });
+        if failed.is_some() || self.is_finished() {
+            return failed;
+        }
+        let open = records.filter(|(_, record)| record.used.is_none()).count();
+        let after = now.since(Instant::ZERO).as_secs_f64();
+        Some(format!(
+            "given up after {after} s with {open} of {} resources not loaded",
+            self.body_bytes.len()
+        ))
+    }
+
+    /// Carries what the loader asks for to the client, and what the client knows to the loader, until both are silent.
+    fn settle(&mut self, now: Instant) {
+        loop {
+            while let Some(id) = self.loader.poll_fetch() {
+                self.fetch(now, id);
+            }
+            let Some(event) = self.client.poll_event() else { break };
+            self.tell_loader(now, event);
+        }
+    }
+
+    fn fetch(&mut self, now: Instant, id: ResourceId) {
+        let resource = &self.page.resources[id as usize];
+        let (secured, authority) = &self.hosts[resource.host as usize];
+        let head = RequestHead {
+            method: resource.method.clone(),
+            scheme: if *secured { "https" } else { "http" }.into(),
+            authority: authority.clone(),
+            path: resource.path.clone(),
+            fields: resource.request.clone(),
+        };
+        let priority = priority(resource.kind);
+        self.client.fetch(now, id, resource.host, head, resource.request_body_len, priority);
+    }
+
+    fn tell_loader(&mut self, now: Instant, event: client::Event) {
+        match event {
+            client::Event::Head { id, .. } => self.loader.handle_head(now, id),
+            client::Event::Data { id, chunk } => {
+                self.body_bytes[id as usize] += chunk.len();
+                self.loader.handle_data(now, id, chunk.len());
+            }
+            client::Event::Complete { id } => self.loader.handle_complete(now, id),
+            client::Event::Failed { id, error } => self.loader.handle_failed(now, id, error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! One load of a page, in either world: the [`Setup`] it is made with, and the [`Load`] that came of it.
+//!
+//! The virtual world and the live one know nothing of each other. What they have in common is below them, in the engines, the
+//! client and the browser; and here, in what they are told and what they tell. So a plan is carried out in either by the same
+//! code, and two loads are compared without asking where they come from.
+//!
+//! What a world cannot do as the setup says, or not know of what a load asks, it says in its own documentation.
+
+mod setup;
+
+use base::{Duration, Instant};
+
+pub use setup::{HostRtt, Setup, TlsScope};
+
+/// What came of one load.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Load {
+    /// Whether everything was loaded.
+    pub outcome: Outcome,
+    /// Moments of the load; the navigation starts at [`Instant::ZERO`].
+    pub moments: browser::Moments,
+    /// The page's resources, in its order.
+    pub requests: Vec<browser::Request>,
+    /// Connections, in the order of their opening.
+    pub connections: Vec<Connection>,
+    /// Names looked up.
+    pub lookups: u32,
+    /// The access link towards the client.
+    pub down: link::PathStats,
+    /// The access link from the client.
+    pub up: link::PathStats,
+    /// Time for which the page's main thread was busy.
+    pub computed: Duration,
+    /// When the world stopped.
+    pub ended: Instant,
+}
+
+impl Load {
+    /// Page load time: from the navigation's start to `onload`.
+    pub fn plt(&self) -> Option<Duration> {
+        self.moments.load.map(|at| at.since(Instant::ZERO))
+    }
+}
+
+/// How a load ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Every resource was fetched and used.
+    Complete,
+    /// Something is missing: the first reason.
+    Incomplete(String),
+}
+
+/// One connection in a load.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Connection {
+    /// What the client knows of it.
+    pub record: client::ConnectionRecord,
+    /// The server's address.
+    pub address: String,
+    /// TCP at the client's end.
+    pub client: tcp::Stats,
+    /// TCP at the server's end.
+    pub server: tcp::Stats,
+}
