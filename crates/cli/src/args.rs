@@ -31,6 +31,9 @@ pub enum Verb {
     Pages(PagesArgs),
     /// Re-run a published experiment and print its figures beside ours.
     Study(StudyArgs),
+    /// Run a command behind an emulated link, in networks of its own, without root.
+    #[cfg(target_os = "linux")]
+    Link(Box<crate::link::LinkArgs>),
     /// Fetch URLs over HTTP/1.1 and SPDY; with -v, every frame both ways.
     Fetch(Box<crate::fetch::FetchArgs>),
     /// Serve a folder or a recorded page over HTTP/1.1 and SPDY, in clear text and under TLS, on one port.

@@ -2,6 +2,7 @@
 //!
 //! * [`args`]: verbs and flags.
 //! * [`race`]: `velodrome race`.
+//! * `link`: `velodrome link` (Linux).
 //! * [`timers`]: `velodrome study timers`.
 //! * [`fetch`]: `velodrome fetch`.
 //! * [`serve`]: `velodrome serve`.
@@ -11,6 +12,8 @@
 
 mod args;
 mod fetch;
+#[cfg(target_os = "linux")]
+mod link;
 mod print;
 mod race;
 mod serve;
@@ -32,6 +35,9 @@ enum Exit {
     Refused,
     /// By ctrl-C; what was finished is kept.
     Interrupted,
+    /// As the command ended that it ran.
+    #[cfg(target_os = "linux")]
+    Code(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -41,6 +47,8 @@ impl From<Exit> for ExitCode {
             Exit::Partly => 1,
             Exit::Refused => 2,
             Exit::Interrupted => 130,
+            #[cfg(target_os = "linux")]
+            Exit::Code(code) => code,
         })
     }
 }
@@ -52,6 +60,8 @@ fn main() -> ExitCode {
         Verb::Networks => Ok(networks()),
         Verb::Pages(args) => Ok(pages(&args)),
         Verb::Study(args) => study(&args).map_err(said),
+        #[cfg(target_os = "linux")]
+        Verb::Link(args) => Ok(link::link(&args)),
         Verb::Fetch(args) => fetch::fetch(&args),
         Verb::Serve(args) => serve::serve(&args),
         Verb::Man => Ok(man()),
@@ -103,7 +113,7 @@ fn man() -> Exit {
     command.build();
     let verbs = command
         .get_subcommands()
-        .filter(|verb| ["race", "pages", "fetch", "serve"].contains(&verb.get_name()));
+        .filter(|verb| ["race", "pages", "link", "fetch", "serve"].contains(&verb.get_name()));
     let mut text = Vec::new();
     for command in std::iter::once(&command).chain(verbs) {
         clap_mangen::Man::new(command.clone()).render(&mut text).expect("a vector takes every byte");

@@ -43,8 +43,11 @@ use crate::Clock;
 use crate::namespace::{Block, HEADER, Net, Tun};
 use crate::timer::{Lead, NoSlack, Policy, on_grid};
 
+/// The model: what [`Config`] is made of.
+pub use link;
+
 pub use check::{Check, Count, Lateness, WayCheck};
-pub use ends::{DEVICE, Ends, Link, MTU, Outcome};
+pub use ends::{Beyond, DEVICE, Ends, Link, MTU, Outcome, Running, Uplink};
 pub use gateway::Gateway;
 pub use log::{Log, LogSummary};
 
@@ -102,6 +105,19 @@ pub struct Config {
 }
 
 impl Config {
+    /// A link without delay, limit or loss, as exact as can be without spinning.
+    pub fn perfect() -> Self {
+        Self {
+            up: PathConfig::default(),
+            down: PathConfig::default(),
+            delays: Vec::new(),
+            seed: 1,
+            policy: Policy::Precise,
+            spin: Duration::ZERO,
+            each_packet: false,
+        }
+    }
+
     /// Whether TCP segments may pass in one direction as the large pieces that the kernel hands over by itself, up to 64 KiB. They may
     /// where nothing is done to single packets: there is no rate, no loss and no jitter. They are cut in the kernel at the other end.
     pub fn carries_whole(&self, direction: Direction) -> bool {

@@ -7,7 +7,8 @@
 //!   maps them to themselves, if the system allows.
 //! * [`Net`] is a network namespace. One process may hold several; [`Net::run`] does something inside one.
 //! * [`Tun`] is a network device whose wire is this program.
-//! * [`Keeper`] runs programs in such a namespace, as children of an init process of their own.
+//! * [`Keeper`] runs programs in such a namespace, as children of an init process of their own; [`Signals`] is what they and this
+//!   process are told by others meanwhile.
 //!
 //! Nothing has a name outside the process that made it: namespaces and devices are held by file descriptors, programs by an init
 //! that dies with the process that started it, and all that an init has started dies with the init (pid_namespaces(7)). So
@@ -16,6 +17,7 @@
 mod keeper;
 mod mounts;
 mod netlink;
+mod signals;
 mod sys;
 #[cfg(test)]
 mod tests;
@@ -32,6 +34,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 pub use keeper::{Inside, Keeper, Order, Report};
 pub use netlink::{DeviceCounts, Route, TcpMetrics};
+pub use signals::{Event, Signals};
 pub use tun::{HEADER, Tun, TunConfig};
 
 /// Why there is no namespace, in one line that says whose fault it is and what helps.
@@ -49,6 +52,8 @@ pub enum Error {
         /// What the kernel answered.
         source: io::Error,
     },
+    /// There is a device of that name.
+    Taken,
     /// The caller has started threads already, and the kernel gives a process of several threads no user namespace.
     Threads,
     /// The kernel refused something else.
@@ -81,6 +86,7 @@ impl fmt::Display for Error {
                     "/dev/net/tun gives no device ({source}): everybody must be allowed to read and write it"
                 )
             }
+            Error::Taken => f.write_str("there is a network device of that name"),
             Error::Threads => f.write_str("a user namespace must be made before any thread is started"),
             Error::Refused { what, source } => write!(f, "cannot {what}: {source}"),
         }
@@ -200,12 +206,23 @@ impl Net {
         Ok(Self { namespace: self.namespace.try_clone()? })
     }
 
-    /// Does something inside, on a thread of its own. What it makes there (sockets, devices) stays there wherever it is used.
+    /// Does something inside, on a thread of its own unless the calling one is there. What it makes there (sockets, devices) stays there
+    /// wherever it is used.
     pub fn run<T: Send>(&self, f: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        // To enter takes a right over the network that one may have no more for where one is.
+        if self.identity()? == Self::here()?.identity()? {
+            return f();
+        }
         on_a_thread(|| {
             setns(&self.namespace, CloneFlags::CLONE_NEWNET)?;
             f()
         })
+    }
+
+    /// What tells one namespace from another (namespaces(7)).
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        let stat = rustix::fs::fstat(&self.namespace)?;
+        Ok((stat.st_dev, stat.st_ino))
     }
 
     /// Moves the calling thread inside, for good: what it makes from now on (sockets, devices) is made there.
@@ -213,7 +230,7 @@ impl Net {
         Ok(setns(&self.namespace, CloneFlags::CLONE_NEWNET)?)
     }
 
-    /// Makes a TUN device in it: addressed, and up.
+    /// Makes a TUN device in it: addressed, and up. An [`Error::Taken`] if there is one of that name.
     pub fn tun(&self, config: &TunConfig) -> Result<Tun, Error> {
         self.run(|| Ok(tun::open(config))).map_err(Error::refused("enter a network namespace"))?
     }
@@ -369,6 +386,12 @@ impl Block {
     /// Stands for the loopback address of the machine outside.
     pub fn host(self) -> Ipv4Addr {
         self.address(3)
+    }
+
+    /// The two ends of the wire between the network around the link and its far end, if the link is inside another: that at the
+    /// other link first.
+    pub fn uplink(self) -> (Ipv4Addr, Ipv4Addr) {
+        (self.address(4), self.address(5))
     }
 
     /// Stands for the name server of the machine outside.

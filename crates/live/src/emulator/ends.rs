@@ -74,7 +74,24 @@ impl Ends {
         let (near, far) = self.devices(config)?;
         let refused = Error::refused("start the emulator");
         let emulator = Emulator::new(config, near, far, log).map_err(&refused)?;
-        Link::run(self, emulator, None).map_err(&refused)
+        Link::run(self, emulator, Beyond::Nothing).map_err(&refused)
+    }
+
+    /// Joins them by a link inside another one; these ends must have been made with [`Uplink::block`]. The far end passes packets on to the
+    /// near end of the link around, as a router does.
+    pub fn join_within(self, config: &Config, log: Option<Log>, uplink: Uplink) -> Result<Link, Error> {
+        let (near, far) = self.devices(config)?;
+        let (peer, address) = self.block.uplink();
+        let inner =
+            self.far.tun(&TunConfig { name: OUTSIDE.to_owned(), address, peer, mtu: MTU, offload: true })?;
+        self.far.route(&Route::new((Ipv4Addr::UNSPECIFIED, 0), OUTSIDE))?;
+        self.far.forward()?;
+        let refused = Error::refused("start the emulator");
+        let emulator = Emulator::new(config, near, far, log).map_err(&refused)?;
+        let perfect = Config { policy: config.policy, ..Config::perfect() };
+        let wire = Emulator::new(&perfect, inner, uplink.device, None).map_err(&refused)?;
+        let wire = Running::start(wire, "uplink").map_err(&refused)?;
+        Link::run(self, emulator, Beyond::Wire(wire)).map_err(&refused)
     }
 
     /// Joins them by a link, and lets the near end talk TCP and UDP to the network that the calling thread is in; see [`Gateway`].
@@ -87,7 +104,99 @@ impl Ends {
         let refused = Error::refused("start the emulator");
         let mut emulator = Emulator::new(config, near, far, log).map_err(&refused)?;
         let gateway = emulator.open_gateway(block, &self.far).map_err(&refused)?;
-        Link::run(self, emulator, Some(gateway)).map_err(&refused)
+        Link::run(self, emulator, Beyond::Gateway(gateway)).map_err(&refused)
+    }
+}
+
+/// Where a link inside another is tied to that one's near end: a wire without any impairment, over which packets pass as they are.
+#[derive(Debug)]
+pub struct Uplink {
+    device: Tun,
+    block: Block,
+}
+
+impl Uplink {
+    /// Ties it to the network that the calling thread is in, which must be the near end of a link with the addresses of `around` and which
+    /// this process must [be allowed to configure](crate::namespace::may_configure_network). To be done before
+    /// [`Privilege::acquire`]; that may take the right away.
+    ///
+    /// `None` if there are as many links inside that one as there can be, or it is itself as deep inside others as can be.
+    pub fn tie(around: Block) -> Result<Option<Self>, Error> {
+        let here = Net::current()?;
+        for n in 1.. {
+            let Some(block) = around.child(n) else { break };
+            let (address, peer) = block.uplink();
+            let name = format!("inner{n}");
+            let device = match here.tun(&TunConfig { name, address, peer, mtu: MTU, offload: true }) {
+                Err(Error::Taken) => continue,
+                device => device?,
+            };
+            here.route(&Route::new(block.range(), device.name()))?;
+            here.forward()?;
+            return Ok(Some(Self { device, block }));
+        }
+        Ok(None)
+    }
+
+    /// Addresses for the link inside.
+    pub fn block(&self) -> Block {
+        self.block
+    }
+}
+
+/// The name of the far end's device on the way to the link around this one.
+const OUTSIDE: &str = "outside";
+
+/// What lies beyond the far end.
+#[derive(Debug)]
+pub enum Beyond {
+    /// Nothing.
+    Nothing,
+    /// The network of this process, by sockets.
+    Gateway(Gateway),
+    /// The near end of another link, by a wire.
+    Wire(Running),
+}
+
+/// An emulator on a thread of its own, until this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    handle: Handle,
+    thread: Option<JoinHandle<Outcome>>,
+}
+
+/// What an emulator leaves: what was counted, and the log's summary if there is a log.
+pub type Outcome = io::Result<(Check, Option<LogSummary>)>;
+
+impl Running {
+    fn start(emulator: Emulator, name: &str) -> io::Result<Self> {
+        let handle = emulator.handle();
+        let run = move || {
+            // Where one may, before all programs that only compute: a packet that is due waits for none of them. On Linux this concerns
+            // the calling thread only (setpriority(2)).
+            let _ = rustix::process::setpriority_process(None, -20);
+            emulator.run()
+        };
+        let thread = std::thread::Builder::new().name(name.into()).spawn(run)?;
+        Ok(Self { handle, thread: Some(thread) })
+    }
+
+    fn finish(mut self) -> Outcome {
+        self.handle.stop();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Err(io::Error::other("the emulator has ended")),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.handle.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 
@@ -95,21 +204,15 @@ impl Ends {
 #[derive(Debug)]
 pub struct Link {
     ends: Ends,
-    handle: Handle,
-    thread: Option<JoinHandle<Outcome>>,
+    emulator: Running,
     /// Ends when this is dropped.
-    _gateway: Option<Gateway>,
+    _beyond: Beyond,
 }
 
-/// What an emulator leaves: what was counted, and the log's summary if there is a log.
-pub type Outcome = io::Result<(Check, Option<LogSummary>)>;
-
 impl Link {
-    /// Runs an emulator between the devices of `ends`, and keeps the gateway that it was given, if it was.
-    pub fn run(ends: Ends, emulator: Emulator, gateway: Option<Gateway>) -> io::Result<Self> {
-        let handle = emulator.handle();
-        let thread = std::thread::Builder::new().name("emulator".into()).spawn(move || emulator.run())?;
-        Ok(Self { ends, handle, thread: Some(thread), _gateway: gateway })
+    /// Runs an emulator between the devices of `ends`, and keeps what lies beyond the far end.
+    pub fn run(ends: Ends, emulator: Emulator, beyond: Beyond) -> io::Result<Self> {
+        Ok(Self { ends, emulator: Running::start(emulator, "emulator")?, _beyond: beyond })
     }
 
     /// The networks.
@@ -134,25 +237,11 @@ impl Link {
 
     /// A handle on the emulator.
     pub fn handle(&self) -> Handle {
-        self.handle.clone()
+        self.emulator.handle.clone()
     }
 
     /// Stops the emulator, and gives what was counted. Packets on the way are lost.
-    pub fn finish(mut self) -> Outcome {
-        self.handle.stop();
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(outcome)) => outcome,
-            Some(Err(panic)) => std::panic::resume_unwind(panic),
-            None => Err(io::Error::other("the emulator has ended")),
-        }
-    }
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        self.handle.stop();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+    pub fn finish(self) -> Outcome {
+        self.emulator.finish()
     }
 }

@@ -226,15 +226,7 @@ fn a_piece_of_several_segments_counts_as_those() {
 }
 
 fn config(up: PathConfig, down: PathConfig) -> Config {
-    Config {
-        up,
-        down,
-        delays: Vec::new(),
-        seed: 1,
-        policy: Policy::Precise,
-        spin: Duration::ZERO,
-        each_packet: false,
-    }
+    Config { up, down, ..Config::perfect() }
 }
 
 /// Runs what needs networks of its own, or says why not.

@@ -41,8 +41,10 @@ pub struct Inside {
     pub far: Vec<String>,
     /// Files that are to read differently for all of them: path and text. One that does not exist outside does not inside.
     pub files: Vec<(&'static str, String)>,
-    /// A variable in the environment of `command`.
-    pub variable: (&'static str, String),
+    /// Variables in the environment of all of them.
+    pub variables: Vec<(&'static str, String)>,
+    /// A variable that only `command` has.
+    pub near_variable: (&'static str, String),
 }
 
 /// What init can be told.
@@ -149,6 +151,13 @@ impl Keeper {
                 return Some(report);
             }
         }
+    }
+
+    /// The next thing that has happened by now; `None` if there is nothing, or init is gone.
+    pub fn report_now(&self) -> Option<Report> {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut fds = [PollFd::new(self, PollFlags::IN)];
+        (poll(&mut fds, Some(&now)) == Ok(1)).then(|| self.report()).flatten()
     }
 
     /// Waits until keeper and init are gone.
@@ -314,7 +323,8 @@ impl Init {
                         .stdin(Stdio::null())
                         .stdout(io::stderr().as_fd().try_clone_to_owned()?);
                     // Ctrl-C is for the near end.
-                    command.process_group(0).env_remove(inside.variable.0);
+                    command.process_group(0).env_remove(inside.near_variable.0);
+                    command.envs(inside.variables.iter().cloned());
                     match command.spawn() {
                         Ok(child) => self.far.push(child.id() as i32),
                         Err(e) => {
@@ -330,9 +340,10 @@ impl Init {
             Order::Near => {
                 near.enter()?;
                 let Some((program, arguments)) = inside.command.split_first() else { return Ok(false) };
-                let spawned =
-                    Command::new(program).args(arguments).env(inside.variable.0, &inside.variable.1).spawn();
-                match spawned {
+                let (name, value) = &inside.near_variable;
+                let mut command = Command::new(program);
+                command.args(arguments).env(name, value).envs(inside.variables.iter().cloned());
+                match command.spawn() {
                     Ok(child) => {
                         self.near = Some(child.id() as i32);
                         self.tell(&Report::Started);

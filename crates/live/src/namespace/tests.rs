@@ -57,6 +57,7 @@ fn an_error_names_the_remedy_in_one_line() {
         Error::NoTun { source: io::ErrorKind::NotFound.into() },
         Error::NoTun { source: denied() },
         Error::Threads,
+        Error::Taken,
         Error::Refused { what: "add a route", source: denied() },
     ];
     for error in errors {

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
 
 use super::netlink::Netlink;
 use super::{Error, sys};
@@ -46,7 +47,13 @@ pub(super) fn open(config: &TunConfig) -> Result<Tun, Error> {
     let no_tun = |source| Error::NoTun { source };
     let file = File::options().read(true).write(true).open("/dev/net/tun").map_err(no_tun)?;
     let fd = OwnedFd::from(file);
-    let name = sys::make_tun(fd.as_fd(), &config.name, config.offload).map_err(no_tun)?;
+    let name = match sys::make_tun(fd.as_fd(), &config.name, config.offload) {
+        // One that another program holds, or one that is no TUN device.
+        Err(e) if [Errno::BUSY, Errno::INVAL].contains(&Errno::from_io_error(&e).unwrap_or(Errno::IO)) => {
+            return Err(Error::Taken);
+        }
+        name => name.map_err(no_tun)?,
+    };
     let tun = Tun { fd, name, mtu: config.mtu, offload: config.offload };
     tun.set_up(config).map_err(Error::refused("set a TUN device up"))?;
     Ok(tun)
