@@ -19,8 +19,8 @@ use crate::tls::{Acceptor, Connector};
 use crate::{Reactor, Stream, Wire, prepare};
 
 enum State {
-    /// Client: TCP shakes hands.
-    Connecting(TcpStream),
+    /// Client: TCP shakes hands with this address.
+    Connecting(TcpStream, SocketAddr),
     /// TLS does, if there is any.
     Securing(Stream),
     Open(Wire, Engine),
@@ -71,7 +71,7 @@ pub struct Connection {
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = match &self.state {
-            State::Connecting(_) => "connecting",
+            State::Connecting(..) => "connecting",
             State::Securing(_) => "securing",
             State::Open(_, Engine::Streams(_)) => "streams",
             State::Open(..) => "upgrading",
@@ -232,7 +232,7 @@ impl Connection {
     /// Accepts a stream of the peer's; with `fin` this end sends nothing on it.
     ///
     /// # Errors
-    /// As [`spdy::Session::accept`].
+    /// As [`spdy::Session::accept`]; so, too, if the connection is over although its events are not all taken.
     pub fn accept(&mut self, id: StreamId, fields: &Fields, fin: bool) -> Result<(), spdy::SendError> {
         self.active = self.now;
         self.streams().ok_or(spdy::SendError::NotOpen)?.session.accept(id, fields, fin)

@@ -189,3 +189,13 @@ pub fn read_head(tcp: &mut TcpStream) -> String {
     }
     String::from_utf8(head).unwrap()
 }
+
+pub const ASK: &str = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n";
+
+pub const GRANT: &str = "HTTP/1.1 101 Yes\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n";
+
+/// The header of a GOAWAY of version 3, which is the last of `bytes` but for its payload, and its status.
+pub fn goaway_at_end(bytes: &[u8]) -> Option<u8> {
+    let frame = bytes.len().checked_sub(16).map(|at| &bytes[at..])?;
+    (frame[..8] == [0x80, 3, 0, 7, 0, 0, 0, 8]).then_some(frame[15])
+}

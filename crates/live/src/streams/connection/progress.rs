@@ -1,6 +1,7 @@
 //! How a connection gets on: from TCP over TLS and the upgrade to streams, and to the end.
 
 use std::io;
+use std::net::SocketAddr;
 
 use base::Chunk;
 use bytes::{Bytes, BytesMut};
@@ -38,7 +39,7 @@ impl Connection {
         self.busy = false;
         loop {
             let stepped = match std::mem::replace(&mut self.state, State::Closed) {
-                State::Connecting(tcp) => self.connecting(tcp, reactor),
+                State::Connecting(tcp, address) => self.connecting(tcp, address, reactor),
                 State::Securing(stream) => self.securing(stream),
                 State::Open(wire, engine) => self.carry(wire, engine),
                 State::Leaving(wire) => self.await_end(wire),
@@ -68,7 +69,7 @@ impl Connection {
     fn timed_out(&mut self, reactor: &Reactor) -> Result<(), Error> {
         let what = match &self.state {
             State::Open(_, Engine::Streams(_)) => return self.probe(),
-            State::Connecting(_) => {
+            State::Connecting(..) => {
                 self.state = self.dial(reactor, Error::Timeout("connecting"))?;
                 return Ok(());
             }
@@ -104,21 +105,24 @@ impl Connection {
                 Ok(tcp)
             });
             match dialled {
-                Ok(tcp) => return Ok(State::Connecting(tcp)),
+                Ok(tcp) => return Ok(State::Connecting(tcp, address)),
                 Err(e) => why = Error::Transport(format!("{address}: {e}")),
             }
         }
         Err(why)
     }
 
-    fn connecting(&mut self, tcp: TcpStream, reactor: &Reactor) -> Result<Step, Error> {
+    fn connecting(&mut self, tcp: TcpStream, address: SocketAddr, reactor: &Reactor) -> Result<Step, Error> {
         let failed = tcp.take_error().and_then(|e| e.map_or(Ok(()), Err));
         match failed.and_then(|()| tcp.peer_addr()) {
             Ok(_) => {}
             Err(e) if e.kind() == io::ErrorKind::NotConnected => {
-                return Ok(Step::Wait(State::Connecting(tcp)));
+                return Ok(Step::Wait(State::Connecting(tcp, address)));
             }
-            Err(e) => return self.dial(reactor, Error::Transport(e.to_string())).map(Step::Next),
+            Err(e) => {
+                let why = Error::Transport(format!("{address}: {e}"));
+                return self.dial(reactor, why).map(Step::Next);
+            }
         }
         prepare(&tcp).map_err(broken)?;
         let Some(plan) = &self.plan else { unreachable!("only a client connects") };
