@@ -161,6 +161,25 @@ impl ChunkQueue {
         (filled == N).then_some(out)
     }
 
+    /// Copies the first bytes into all of `out` and takes them; false, and nothing taken, if fewer are queued or one of
+    /// them belongs to a body. For a few bytes this is cheaper than a shared piece.
+    pub fn take_into(&mut self, out: &mut [u8]) -> bool {
+        match self.chunks.front_mut() {
+            Some(Chunk::Bytes(first)) if first.len() > out.len() => {
+                first.copy_to_slice(out);
+                self.len -= out.len() as u64;
+                true
+            }
+            _ => match self.take_bytes(out.len()) {
+                Some(bytes) => {
+                    out.copy_from_slice(&bytes);
+                    true
+                }
+                None => false,
+            },
+        }
+    }
+
     /// Takes the first `n` bytes as contiguous bytes, without a copy when one chunk holds them all; `None`, and
     /// nothing taken, if fewer are queued or one of them belongs to a body.
     pub fn take_bytes(&mut self, n: usize) -> Option<Bytes> {
@@ -231,6 +250,19 @@ mod tests {
 
     fn bytes(s: &'static str) -> Chunk {
         Chunk::Bytes(Bytes::from_static(s.as_bytes()))
+    }
+
+    #[test]
+    fn bytes_are_copied_out_whole_or_not_at_all() {
+        let mut q = ChunkQueue::new();
+        q.extend([bytes("abc"), bytes("def"), BodyRange { source: 1, start: 0, len: 9 }.into()]);
+        let mut two = [0; 2];
+        assert!(q.take_into(&mut two) && two == *b"ab" && q.len() == 13);
+        assert!(q.take_into(&mut two) && two == *b"cd" && q.len() == 11);
+        assert!(!q.take_into(&mut [0; 3]) && q.len() == 11, "the third is a body's");
+        assert!(q.take_into(&mut two) && two == *b"ef" && q.starts_with_body());
+        assert!(!q.take_into(&mut two) && q.len() == 9);
+        assert!(q.take_into(&mut []) && !ChunkQueue::new().take_into(&mut two));
     }
 
     #[test]

@@ -200,8 +200,14 @@ pub(crate) fn is_known(version: Version, kind: u16) -> bool {
     }
 }
 
+/// Whether a frame of this type has a header block or a certificate, which are kept and not copied.
+pub(crate) const fn is_bulky(kind: u16) -> bool {
+    matches!(kind, kind::SYN_STREAM | kind::SYN_REPLY | kind::HEADERS | kind::CREDENTIAL)
+}
+
 impl Control<Bytes> {
-    /// Reads the payload of a control frame with header `head` (whose version has been checked).
+    /// Reads the payload of a control frame whose header says `kind` and `flags`, and a version that has been checked. An
+    /// error is a length that does not fit the type, or more SETTINGS than `limits` allows.
     pub fn parse(
         version: Version,
         kind: u16,
@@ -209,33 +215,57 @@ impl Control<Bytes> {
         mut payload: Bytes,
         limits: &Limits,
     ) -> Result<Self, Misbehaviour> {
+        if !is_bulky(kind) || !is_known(version, kind) {
+            return Self::parse_small(version, kind, flags, &payload, limits);
+        }
+        let len = payload.len() as u32;
+        let fault = Misbehaviour::FrameLength { kind, len };
+        let at_least = |n: u32| if len >= n { Ok(()) } else { Err(fault) };
+        let fin = flags & FIN != 0;
+        if kind == kind::SYN_STREAM {
+            at_least(10)?;
+            let id = payload.get_u32() & MAX_ID;
+            let associated = payload.get_u32() & MAX_ID;
+            let priority = Priority::from_wire(version, payload.get_u8());
+            let slot = payload.get_u8();
+            let unidirectional = flags & UNIDIRECTIONAL != 0;
+            let block = payload;
+            return Ok(Control::SynStream { id, associated, priority, slot, fin, unidirectional, block });
+        }
+        if kind == kind::CREDENTIAL {
+            at_least(6)?;
+            let slot = payload.get_u16();
+            let (proof, certificates) = parse_credential(payload).ok_or(fault)?;
+            return Ok(Control::Credential { slot, proof, certificates });
+        }
+        let unused = if version == Version::V2 { 2 } else { 0 };
+        at_least(4 + unused)?;
+        let id = payload.get_u32() & MAX_ID;
+        payload.advance(unused as usize);
+        Ok(match kind {
+            kind::SYN_REPLY => Control::SynReply { id, fin, block: payload },
+            _ => Control::Headers { id, fin, block: payload },
+        })
+    }
+}
+
+impl<B> Control<B> {
+    /// As [`parse`](Control::parse), of a type that is unknown or holds nothing worth keeping.
+    pub(crate) fn parse_small(
+        version: Version,
+        kind: u16,
+        flags: u8,
+        mut payload: &[u8],
+        limits: &Limits,
+    ) -> Result<Self, Misbehaviour> {
         let len = payload.len() as u32;
         let at_least = |n: u32| if len >= n { Ok(()) } else { Err(Misbehaviour::FrameLength { kind, len }) };
-        let exactly = |n: u32| if len == n { Ok(()) } else { Err(Misbehaviour::FrameLength { kind, len }) };
-        let fin = flags & FIN != 0;
+        let exactly =
+            |n: u64| if u64::from(len) == n { Ok(()) } else { Err(Misbehaviour::FrameLength { kind, len }) };
         if !is_known(version, kind) {
             return Ok(Control::Unknown { kind, len });
         }
         Ok(match kind {
-            kind::SYN_STREAM => {
-                at_least(10)?;
-                let id = payload.get_u32() & MAX_ID;
-                let associated = payload.get_u32() & MAX_ID;
-                let priority = Priority::from_wire(version, payload.get_u8());
-                let slot = payload.get_u8();
-                let unidirectional = flags & UNIDIRECTIONAL != 0;
-                Control::SynStream { id, associated, priority, slot, fin, unidirectional, block: payload }
-            }
-            kind::SYN_REPLY | kind::HEADERS => {
-                let unused = if version == Version::V2 { 2 } else { 0 };
-                at_least(4 + unused)?;
-                let id = payload.get_u32() & MAX_ID;
-                payload.advance(unused as usize);
-                match kind {
-                    kind::SYN_REPLY => Control::SynReply { id, fin, block: payload },
-                    _ => Control::Headers { id, fin, block: payload },
-                }
-            }
             kind::RST_STREAM => {
                 at_least(8)?;
                 Control::RstStream { id: payload.get_u32() & MAX_ID, status: Status(payload.get_u32()) }
@@ -246,7 +276,7 @@ impl Control<Bytes> {
                 if count > limits.settings {
                     return Err(Misbehaviour::TooManySettings(count));
                 }
-                exactly(4 + 8 * count)?;
+                exactly(4 + 8 * u64::from(count))?;
                 let entries = (0..count).map(|_| parse_setting(version, &mut payload)).collect();
                 Control::Settings { clear: flags & CLEAR != 0, entries }
             }
@@ -265,19 +295,10 @@ impl Control<Bytes> {
                 exactly(8)?;
                 Control::WindowUpdate { id: payload.get_u32() & MAX_ID, delta: payload.get_u32() & MAX_ID }
             }
-            kind::CREDENTIAL => {
-                at_least(6)?;
-                let slot = payload.get_u16();
-                let (proof, certificates) =
-                    parse_credential(payload).ok_or(Misbehaviour::FrameLength { kind, len })?;
-                Control::Credential { slot, proof, certificates }
-            }
-            _ => unreachable!("is_known has just said so"),
+            _ => unreachable!("is_known and not bulky"),
         })
     }
-}
 
-impl<B> Control<B> {
     /// The same frame with what `change` makes of its header block, if it has one.
     pub(crate) fn try_map<C, E>(self, change: impl FnOnce(B) -> Result<C, E>) -> Result<Control<C>, E> {
         Ok(match self {
@@ -303,7 +324,7 @@ impl<B> Control<B> {
 
 /// Version 3: flags, then a 24-bit id. Version 2 had them the other way round, and the id little-endian: the first
 /// implementation's bug, which the text then adopted.
-fn parse_setting(version: Version, payload: &mut Bytes) -> Setting {
+fn parse_setting(version: Version, payload: &mut &[u8]) -> Setting {
     let (flags, id) = match version {
         Version::V2 => {
             let word = payload.get_u32_le();

@@ -7,6 +7,9 @@ use bytes::{Bytes, BytesMut};
 use crate::frame::{self, Control, HEADER_LEN, Head};
 use crate::{Limits, Misbehaviour, Version};
 
+/// A payload that is read without being kept: those of PING, RST_STREAM, GOAWAY and WINDOW_UPDATE.
+const SMALL: u32 = 8;
+
 /// What comes next.
 pub(crate) enum Piece {
     /// A data frame begins.
@@ -66,13 +69,23 @@ impl Framer {
         loop {
             match self.reading {
                 Reading::Head => {
-                    let Some(bytes) = self.take(HEADER_LEN)? else { return Ok(None) };
-                    let Ok(bytes) = <[u8; HEADER_LEN]>::try_from(&bytes[..]) else {
-                        unreachable!("as asked")
-                    };
+                    let mut bytes = [0; HEADER_LEN];
+                    if !self.take_into(&mut bytes)? {
+                        return Ok(None);
+                    }
                     if let Some(piece) = self.head(Head::parse(bytes), version, limits)? {
                         return Ok(Some(piece));
                     }
+                }
+                Reading::Control { kind, flags, len } if len <= SMALL && !frame::is_bulky(kind) => {
+                    let mut payload = [0; SMALL as usize];
+                    let payload = &mut payload[..len as usize];
+                    if !self.take_into(payload)? {
+                        return Ok(None);
+                    }
+                    self.reading = Reading::Head;
+                    let frame = Control::parse_small(version, kind, flags, payload, limits)?;
+                    return Ok(Some(Piece::Control { frame, len }));
                 }
                 Reading::Control { kind, flags, len } => {
                     let Some(payload) = self.take(len as usize)? else { return Ok(None) };
@@ -116,6 +129,17 @@ impl Framer {
         };
         self.reading = reading;
         Ok(piece)
+    }
+
+    /// As many real bytes as `out` holds, copied; see [`take`](Self::take). Most frames have few, and a shared piece of the
+    /// input costs more than these bytes do.
+    fn take_into(&mut self, out: &mut [u8]) -> Result<bool, Misbehaviour> {
+        if self.partial.is_empty() && self.input.take_into(out) {
+            return Ok(true);
+        }
+        let Some(bytes) = self.take(out.len())? else { return Ok(false) };
+        out.copy_from_slice(&bytes);
+        Ok(true)
     }
 
     /// `n` real bytes, if they are there; else what is there is set aside in one piece, as a peer may send a frame byte

@@ -158,6 +158,17 @@ fn what_peers_add_is_let_pass() {
     }
 }
 
+/// A count whose entries' length does not fit 32 bits, for a caller who set no bound.
+#[test]
+fn a_settings_count_near_its_largest_is_an_error_and_not_a_panic() {
+    let limits = Limits { settings: u32::MAX, ..Limits::default() };
+    for payload in [&b"\xff\xff\xff\xff"[..], b"\x20\0\0\0", b"\x20\0\0\x01\0\0\0\0\0\0\0\0"] {
+        let outcome = Control::parse(Version::V3, kind::SETTINGS, 0, Bytes::from_static(payload), &limits);
+        let len = payload.len() as u32;
+        assert_eq!(outcome, Err(Misbehaviour::FrameLength { kind: kind::SETTINGS, len }));
+    }
+}
+
 /// The proof must fit the frame, and so must each certificate.
 #[test]
 fn a_credential_whose_lengths_do_not_add_up_is_an_error() {
