@@ -246,12 +246,13 @@ fn connect<H: Handler>(
     if let Some(token) = server.token()? {
         request.fields.push("Authorization", format!("Bearer {token}"));
     }
-    let addresses = request.url.socket_addrs(|| None).map_err(|e| format!("{}: {e}", request.url))?;
     let connector = match request.url.scheme() {
         "https" => Some(server.connector()?),
         "http" => None,
         other => return Err(format!("{other}: give an http or https URL")),
     };
+    let name = request.url.host_str().unwrap_or_default().to_owned();
+    let addresses = request.url.socket_addrs(|| None).map_err(|e| format!("{name}: {e}"))?;
     let mut host = Host::new().map_err(|e| e.to_string())?;
     let signals = Signals::listen(host.reactor().waker()).map_err(|e| format!("signals: {e}"))?;
     host.connect(request, &addresses, connector, Config::default(), handler(signals.clone()));
