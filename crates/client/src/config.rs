@@ -1,6 +1,6 @@
 //! What the client is told before it begins: rules and constants, and the hosts it may talk to.
 
-use crate::{Handshakes, HappyEyeballs, Preconnect, Racing, Timeouts, Transport};
+use crate::{Handshakes, HappyEyeballs, Preconnect, Racing, Retry, Timeouts, Transport};
 
 /// What the client is configured with.
 #[derive(Clone, PartialEq, Debug)]
@@ -26,6 +26,10 @@ pub struct Config {
     pub preconnect: Preconnect,
     /// How TLS handshakes of several connections to one host go. In parallel unless set.
     pub handshakes: Handshakes,
+    /// Whether a session serves other hosts that share its address and certificate; see [`HostFacts`]. No unless set.
+    pub pooling: bool,
+    /// What is done about answers that do not come. [`Retry::CHROME`] unless set.
+    pub retry: Retry,
 }
 
 impl Config {
@@ -43,6 +47,8 @@ impl Config {
             happy_eyeballs: None,
             preconnect: Preconnect::None,
             handshakes: Handshakes::Parallel,
+            pooling: false,
+            retry: Retry::CHROME,
         }
     }
 }
@@ -65,4 +71,6 @@ pub struct HostFacts {
     pub transport: Option<Transport>,
     /// Its port, if hosts that differ in it alone are to be told apart in what is learned.
     pub port: Option<u16>,
+    /// A number for its certificate: hosts with one number show one certificate, good for all of them.
+    pub certificate: Option<u32>,
 }

@@ -96,7 +96,10 @@ impl Connection {
     pub(crate) fn new(record: ConnectionRecord, transport: Transport, config: &Config) -> Self {
         let engine = match transport {
             Transport::Http1 => Engine::Http1(Box::new(http1::client::Connection::new())),
-            Transport::Spdy(_) => Engine::Spdy(Box::new(spdy::Session::client(config.spdy.clone()))),
+            Transport::Spdy(version) => {
+                let config = spdy::Config { version, ..config.spdy.clone() };
+                Engine::Spdy(Box::new(spdy::Session::client(config)))
+            }
         };
         Self {
             state: State::Connecting,
@@ -144,6 +147,14 @@ impl Connection {
     /// Nothing more will come of it.
     pub(crate) fn is_spent(&self) -> bool {
         self.spent && self.active.is_empty() && self.state != State::Closed
+    }
+
+    /// How many of its requests, the youngest, nothing was sent of. SPDY's go out at once.
+    pub(crate) fn unsent(&self) -> usize {
+        match &self.engine {
+            Engine::Http1(http) => http.unsent(),
+            Engine::Spdy(_) => 0,
+        }
     }
 
     /// Hands a request to the engine; returns how many bytes its head takes on the wire.

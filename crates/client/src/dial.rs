@@ -191,6 +191,15 @@ impl Client {
         true
     }
 
+    /// Nothing will come of the dial that a connection is part of.
+    pub(crate) fn give_up_dial(&mut self, id: ConnectionId) {
+        let Some(dial) = self.connections[id as usize].dial.take() else { return };
+        self.timers.cancel(Timer::Dial(dial));
+        let entry = &mut self.dials[dial as usize];
+        entry.left.clear();
+        entry.live.clear();
+    }
+
     /// More addresses of a host have come to be known: dials that go on may use them.
     fn extend_dials(&mut self, host: u32, addresses: &[IpAddr]) {
         for dial in 0..self.dials.len() {

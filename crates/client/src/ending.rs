@@ -3,24 +3,19 @@
 use base::Instant;
 
 use crate::connection::{Active, Connection, ConnectionId, Purpose, State};
+use crate::retry::Cut;
 use crate::timer::Timer;
-use crate::{Client, Error, Event, RequestId, Transport};
+use crate::{Client, Error, Transport};
 
 impl Client {
-    pub(crate) fn fail(&mut self, id: RequestId, error: Error) {
-        self.request_mut(id).done = true;
-        self.events.push_back(Event::Failed { id, error });
-    }
-
     /// Passes on what an engine said after input.
     pub(crate) fn after_input(&mut self, now: Instant, id: ConnectionId, outcome: Result<(), String>) {
         while let Some(event) = self.connections[id as usize].poll_event() {
-            self.note(now, &event);
-            self.events.push_back(event);
+            self.pass_on(now, event);
         }
         if let Err(why) = outcome {
             for active in std::mem::take(&mut self.connections[id as usize].active) {
-                self.fail(active.request, Error::Protocol(why.clone()));
+                self.interrupt(now, active.request, Error::Protocol(why.clone()), Cut::Refused);
             }
             return self.close_and_go_on(now, id);
         }
@@ -30,12 +25,9 @@ impl Client {
         let returned = std::mem::take(&mut self.connections[id as usize].returned);
         let mut changed = !returned.is_empty();
         for (request, why) in returned {
-            if self.may_send_again(request) {
-                self.enqueue(request);
-            } else {
-                self.fail(request, why);
-            }
+            self.interrupt(now, request, why, Cut::Returned);
         }
+        changed |= !self.restless.is_empty();
         let connection = &mut self.connections[id as usize];
         let (host, spent) = (connection.record.host, connection.is_spent());
         if connection.is_idle() {
@@ -49,33 +41,8 @@ impl Client {
         // Most input is a piece of a body, and moves no request.
         changed |= connection.can_take_request() || !connection.will_take_requests();
         if changed {
-            self.service(now, host);
+            self.go_on(now, host);
             self.service_stalled_if_idle(now, id);
-        }
-    }
-
-    /// Whether sending a request again can neither repeat what the page has seen nor go on for ever.
-    pub(crate) fn may_send_again(&mut self, id: RequestId) -> bool {
-        let attempts_max = self.config.attempts_max;
-        let request = self.request_mut(id);
-        !request.answered && request.attempts < attempts_max
-    }
-
-    fn note(&mut self, now: Instant, event: &Event) {
-        match event {
-            Event::Head { id, wire_len, .. } => {
-                let request = self.request_mut(*id);
-                request.timing.head = Some(now);
-                request.head_bytes_down = *wire_len;
-                request.answered = true;
-            }
-            Event::Data { id, .. } => self.request_mut(*id).answered = true,
-            Event::Complete { id } => {
-                let request = self.request_mut(*id);
-                request.timing.complete = Some(now);
-                request.done = true;
-            }
-            Event::Failed { id, .. } => self.request_mut(*id).done = true,
         }
     }
 
@@ -83,7 +50,7 @@ impl Client {
     pub(crate) fn close_and_go_on(&mut self, now: Instant, id: ConnectionId) {
         let host = self.connections[id as usize].record.host;
         self.close(now, id);
-        self.service(now, host);
+        self.go_on(now, host);
         self.service_stalled(now);
     }
 
@@ -95,18 +62,18 @@ impl Client {
         }
         let was_connecting = connection.state == State::Connecting;
         let host = connection.record.host;
-        for Active { request, .. } in std::mem::take(&mut connection.active) {
-            if self.request_mut(request).reused && self.may_send_again(request) {
-                self.enqueue(request);
-            } else {
-                self.fail(request, Error::ConnectionLost(why.to_owned()));
-            }
+        let unsent = connection.unsent();
+        let active = std::mem::take(&mut connection.active);
+        let sent = active.len().saturating_sub(unsent);
+        for (at, Active { request, .. }) in active.into_iter().enumerate() {
+            let error = Error::ConnectionLost(why.to_owned());
+            self.interrupt(now, request, error, Cut::Lost { unsent: at >= sent });
         }
         self.forget(now, id);
         if was_connecting {
             self.miss(now, id, why);
         }
-        self.service(now, host);
+        self.go_on(now, host);
         self.service_stalled(now);
     }
 
@@ -119,7 +86,7 @@ impl Client {
         }
         // It was opened for one HTTP/1.1 request, as in Chrome, or for all that wait for a session.
         while let Some((_, _, request)) = self.pools[host as usize].waiting.pop_first() {
-            self.fail(request, Error::NotConnected(why.to_owned()));
+            self.interrupt(now, request, Error::NotConnected(why.to_owned()), Cut::Refused);
             if self.transport(host) == Transport::Http1 {
                 break;
             }

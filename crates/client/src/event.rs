@@ -76,6 +76,10 @@ pub enum Error {
     Protocol(String),
     /// The peer ended the stream: the SPDY status.
     StreamReset(String),
+    /// The machine's network changed while the response was coming.
+    NetworkChanged,
+    /// The response was cut off, and when it was fetched again it was another: in which respect.
+    Changed(&'static str),
 }
 
 impl fmt::Display for Error {
@@ -86,6 +90,8 @@ impl fmt::Display for Error {
             Error::ConnectionLost(why) => write!(f, "connection lost: {why}"),
             Error::Protocol(why) => write!(f, "protocol violated: {why}"),
             Error::StreamReset(why) => write!(f, "stream reset: {why}"),
+            Error::NetworkChanged => f.write_str("the network changed"),
+            Error::Changed(how) => write!(f, "changed between its parts: {how}"),
         }
     }
 }

@@ -21,16 +21,19 @@
 
 mod config;
 mod connection;
+mod deployment;
 mod dial;
 mod ending;
 mod event;
 mod lookahead;
 mod pool;
+mod pooling;
 mod preconnect;
 mod predictor;
 mod race;
 mod request;
 mod resolver;
+mod retry;
 mod secure;
 mod timer;
 mod transport;
@@ -40,6 +43,7 @@ use base::{Chunk, Instant, RequestHead};
 pub use config::{Config, Host, HostFacts};
 use connection::{Connection, State};
 pub use connection::{ConnectionId, ConnectionRecord, Purpose};
+pub use deployment::{Deployment, Ownership};
 use dial::Dial;
 pub use dial::{AddressOrder, Family, HappyEyeballs};
 pub use event::{Action, Error, Event};
@@ -51,6 +55,7 @@ pub use predictor::{Expected, Learned, LearnedRow, Preconnect, Successor, Succes
 pub use race::{RaceClock, Racing};
 pub use request::{Priority, Request, RequestId, Timing, priority};
 use resolver::Resolver;
+pub use retry::{Retry, StaleRule};
 pub use secure::{Handshakes, Secure};
 pub use timer::Timeouts;
 use timer::{Timer, Timers};
@@ -73,6 +78,10 @@ pub struct Client {
     /// Hosts that wait for a place under the limit on all connections.
     stalled: std::collections::BTreeSet<u32>,
     requests: Vec<Option<Request>>,
+    /// Hosts with requests that came back, to be served.
+    restless: Vec<u32>,
+    /// Requests sent again after they had failed.
+    retries: u32,
     /// Requests made so far.
     made: u32,
     actions: std::collections::VecDeque<Action>,
@@ -98,6 +107,8 @@ impl Client {
             open: 0,
             stalled: Default::default(),
             requests: Vec::new(),
+            restless: Vec::new(),
+            retries: 0,
             made: 0,
             actions: Default::default(),
             events: Default::default(),
@@ -122,7 +133,7 @@ impl Client {
             self.resolver.set_addresses(host, &facts.addresses);
         }
         let pool = &mut self.pools[host as usize];
-        (pool.transport, pool.port) = (facts.transport, facts.port);
+        (pool.transport, pool.port, pool.certificate) = (facts.transport, facts.port, facts.certificate);
     }
 
     /// What carries the requests of a host.
@@ -168,21 +179,7 @@ impl Client {
             self.requests.resize_with(slot + 1, || None);
         }
         assert!(self.requests[slot].is_none(), "request {id} was made before");
-        self.requests[slot] = Some(Request {
-            host,
-            priority,
-            head,
-            body_len,
-            connection: None,
-            timing: Timing { queued: now, ..Timing::default() },
-            attempts: 0,
-            head_bytes_up: 0,
-            head_bytes_down: 0,
-            age: self.made,
-            reused: false,
-            answered: false,
-            done: false,
-        });
+        self.requests[slot] = Some(Request::new(host, priority, head, body_len, now, self.made));
         self.made += 1;
         self.enqueue(id);
         self.race_host(now, host);
@@ -201,7 +198,7 @@ impl Client {
                 let timing = &mut self.requests[id as usize].as_mut().expect("a request that waits").timing;
                 timing.dns = Some((started.max(timing.queued), now));
             }
-            self.service(now, other);
+            self.go_on(now, other);
             if found {
                 self.open_ahead(now, other);
             }

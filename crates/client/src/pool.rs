@@ -7,6 +7,7 @@ use base::Instant;
 
 use crate::connection::{Connection, ConnectionId, ConnectionRecord, Purpose, State};
 use crate::resolver::Answer;
+use crate::retry::Cut;
 use crate::timer::Timer;
 use crate::{Action, Client, Error, Priority, RaceClock, Request, RequestId, Timing, Transport};
 
@@ -29,6 +30,10 @@ pub(crate) struct Pool {
     /// The TLS handshake that others wait for, and those that wait.
     pub(crate) handshake: Option<ConnectionId>,
     pub(crate) held: Vec<ConnectionId>,
+    /// Its certificate, if it is known.
+    pub(crate) certificate: Option<u32>,
+    /// A server said that it does not serve this host, on a session of another's.
+    pub(crate) unshared: bool,
     /// It was asked for something.
     pub(crate) greeted: bool,
 }
@@ -56,7 +61,7 @@ impl Client {
             Answer::Ask => return self.actions.push_back(Action::Resolve { host }),
             Answer::Missing => {
                 for (_, _, id) in std::mem::take(&mut self.pools[host as usize].waiting) {
-                    self.fail(id, Error::NameNotResolved);
+                    self.interrupt(now, id, Error::NameNotResolved, Cut::Refused);
                 }
                 return;
             }
@@ -80,7 +85,8 @@ impl Client {
     fn free_connection(&self, host: u32) -> Option<ConnectionId> {
         let pool = &self.pools[host as usize];
         let free = pool.connections.iter().filter(|c| self.connections[**c as usize].can_take_request());
-        free.copied().max_by_key(|c| (self.connections[*c as usize].idle_since, std::cmp::Reverse(*c)))
+        let own = free.max_by_key(|c| (self.connections[**c as usize].idle_since, std::cmp::Reverse(**c)));
+        own.copied().or_else(|| self.free_shared_session(host))
     }
 
     /// Whether one more connection to `host` would serve a request that waits.
@@ -97,6 +103,7 @@ impl Client {
             Transport::Spdy(_) => {
                 !pool.waiting.is_empty()
                     && !pool.connections.iter().any(|c| self.connections[*c as usize].will_take_requests())
+                    && !self.has_shared_session(host)
             }
         }
     }
@@ -158,7 +165,7 @@ impl Client {
         }
         self.limit_idle(now, id);
         self.mark_dirty(id); // a SPDY session opens with its SETTINGS
-        self.service(now, host);
+        self.go_on(now, host);
         self.service_stalled_if_idle(now, id);
     }
 
@@ -169,7 +176,8 @@ impl Client {
             let connection = &self.connections[*other as usize];
             *other != id && connection.state == State::Ready && connection.will_take_requests()
         };
-        self.transport(host) != Transport::Http1 && self.pools[host as usize].connections.iter().any(serves)
+        self.transport(host) != Transport::Http1
+            && (self.pools[host as usize].connections.iter().any(serves) || self.has_shared_session(host))
     }
 
     fn dispatch(&mut self, now: Instant, id: RequestId, connection: ConnectionId) {
@@ -186,15 +194,16 @@ impl Client {
         };
         let connect = waited(record.opened, record.connected);
         let tls = record.connected.and_then(|from| waited(from, record.secured));
-        request.timing =
-            Timing { connect, tls, sent: Some(now), head: None, complete: None, ..request.timing };
+        let head = request.timing.head.filter(|_| request.answered); // that of an answer to be resumed
+        request.timing = Timing { connect, tls, sent: Some(now), head, complete: None, ..request.timing };
         request.connection = Some(connection);
+        request.pooled = entry.record.host != request.host;
         let host = request.host;
         request.attempts += 1;
         self.timers.cancel(Timer::Idle(connection));
         match self.connections[connection as usize].send_request(id, request) {
             Ok(head_bytes) => request.head_bytes_up = head_bytes,
-            Err(why) => self.fail(id, Error::Protocol(why)),
+            Err(why) => self.fail(id, Error::Protocol(why)), // it would not be taken another time
         }
         self.learn(id, host, connection);
         self.mark_dirty(connection);

@@ -146,7 +146,7 @@ impl Client {
         let wanted = std::mem::take(&mut self.pools[host as usize].preconnect) as usize;
         let most = match self.transport(host) {
             Transport::Http1 => self.config.connections_per_host,
-            Transport::Spdy(_) => 1,
+            Transport::Spdy(_) => usize::from(!self.has_shared_session(host)),
         };
         while self.pools[host as usize].connections.len() < wanted.min(most)
             && self.open < self.config.connections_max

@@ -1,8 +1,9 @@
 //! A request: what it is, how much it matters, and what has become of it.
 
-use base::{Instant, RequestHead};
+use base::{Instant, RequestHead, ResponseHead};
 
-use crate::ConnectionId;
+use crate::retry::Void;
+use crate::{ConnectionId, Error};
 
 /// A request's number; the caller chooses it, densely from 0.
 pub type RequestId = u32;
@@ -66,6 +67,12 @@ pub struct Request {
     pub head_bytes_up: u64,
     /// Bytes that the response's head took on the wire.
     pub head_bytes_down: u64,
+    /// How often it was sent again after it had failed, within [`Retry::budget`](crate::Retry::budget).
+    pub retries: u32,
+    /// Whether its connection was opened to another host.
+    pub pooled: bool,
+    /// Why it failed for good.
+    pub error: Option<Error>,
     /// When it was made, among all requests: those of equal priority are sent in this order.
     pub(crate) age: u32,
     /// Its connection was no fresh one when it was sent.
@@ -73,4 +80,51 @@ pub struct Request {
     /// A part of a response has been passed on.
     pub(crate) answered: bool,
     pub(crate) done: bool,
+    /// Bytes of the answer's body that were passed on.
+    pub(crate) delivered: u64,
+    /// The answer under way continues one that was cut off, whose head this is.
+    pub(crate) resuming: bool,
+    pub(crate) response: Option<ResponseHead>,
+    /// Bytes of it that were passed on before.
+    pub(crate) skip: u64,
+    /// Nothing of the answer under way is passed on.
+    pub(crate) void: Option<Void>,
+    /// It was sent to a server that does not serve its host.
+    pub(crate) misdirected: bool,
+}
+
+impl Request {
+    pub(crate) fn new(
+        host: u32,
+        priority: Priority,
+        head: RequestHead,
+        body_len: u64,
+        now: Instant,
+        age: u32,
+    ) -> Self {
+        Self {
+            host,
+            priority,
+            head,
+            body_len,
+            connection: None,
+            timing: Timing { queued: now, ..Timing::default() },
+            attempts: 0,
+            head_bytes_up: 0,
+            head_bytes_down: 0,
+            retries: 0,
+            pooled: false,
+            error: None,
+            age,
+            reused: false,
+            answered: false,
+            done: false,
+            delivered: 0,
+            resuming: false,
+            response: None,
+            skip: 0,
+            void: None,
+            misdirected: false,
+        }
+    }
 }

@@ -29,6 +29,7 @@ struct Name {
     addresses: Vec<IpAddr>,
     /// Families that have answered.
     families: Vec<Family>,
+    is_address: bool,
 }
 
 pub(crate) struct Resolver {
@@ -44,9 +45,11 @@ impl Resolver {
         let mut seen = std::collections::BTreeMap::new();
         let first: Vec<u32> =
             names.iter().enumerate().map(|(i, name)| *seen.entry(*name).or_insert(i as u32)).collect();
-        let name = |name: &&str| match address(name) {
-            Some(address) => Name { state: State::Found, addresses: vec![address], families: Vec::new() },
-            None => Name { state: State::Unknown, addresses: Vec::new(), families: Vec::new() },
+        let name = |name: &&str| {
+            let address = address(name);
+            let state = if address.is_some() { State::Found } else { State::Unknown };
+            let (is_address, addresses) = (address.is_some(), address.into_iter().collect());
+            Name { state, addresses, families: Vec::new(), is_address }
         };
         Self { names: names.iter().map(name).collect(), first, lookups: 0 }
     }
@@ -104,6 +107,22 @@ impl Resolver {
         since
     }
 
+    /// A name is to be looked up anew when it is next wanted.
+    pub(crate) fn forget(&mut self, host: u32) {
+        let name = self.entry_mut(host);
+        if matches!(name.state, State::Found | State::Missing) && !name.is_address {
+            name.state = State::Unknown;
+            name.families.clear();
+        }
+    }
+
+    /// All names are.
+    pub(crate) fn forget_all(&mut self) {
+        for host in 0..self.first.len() as u32 {
+            self.forget(host);
+        }
+    }
+
     /// A name's addresses, as far as they are known: none if the world keeps them to itself.
     pub(crate) fn addresses(&self, host: u32) -> &[IpAddr] {
         &self.entry(host).addresses
@@ -117,6 +136,9 @@ impl Resolver {
     /// Notes the addresses of one family; whether both have answered now.
     pub(crate) fn add(&mut self, host: u32, family: Family, addresses: &[IpAddr]) -> bool {
         let name = self.entry_mut(host);
+        if name.families.is_empty() {
+            name.addresses.clear(); // those of an earlier look-up
+        }
         let at = if family == Family::V6 { 0 } else { name.addresses.len() };
         name.addresses.splice(at..at, addresses.iter().copied());
         if !name.families.contains(&family) {

@@ -6,7 +6,7 @@
 use base::Instant;
 
 use crate::Client;
-use crate::connection::ConnectionId;
+use crate::connection::{ConnectionId, State};
 
 /// How handshakes of several connections to one host go.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -34,7 +34,12 @@ impl Client {
     /// its connection is there, with the `resume` of [`Action::Connect`](crate::Action::Connect), which is the same.
     /// Under [`Handshakes::WaitForSession`] it must wait for this.
     pub fn poll_secure(&mut self) -> Option<Secure> {
-        self.secures.pop_front()
+        loop {
+            let secure = self.secures.pop_front()?;
+            if self.connections[secure.connection as usize].state == State::Connecting {
+                return Some(secure);
+            }
+        }
     }
 
     /// A connection that is to be secured has its TCP handshake.

@@ -9,6 +9,8 @@ mod addresses;
 mod handshakes;
 mod preconnect;
 mod racing;
+mod retrying;
+mod sharing;
 mod timeouts;
 
 fn at(ms: u64) -> Instant {

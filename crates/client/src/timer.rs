@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use base::{Duration, Instant};
 
 use crate::connection::{ConnectionId, State};
-use crate::{Client, Transport};
+use crate::{Client, RequestId, Transport};
 
 /// How long the client waits for what may never come. `None` waits for ever, as the client did before it had a clock.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -55,6 +55,8 @@ pub(crate) enum Timer {
     Resolution(u32),
     /// What was learned loses weight.
     Decay,
+    /// A request that failed is sent again.
+    Retry(RequestId),
 }
 
 /// Deadlines, the earliest first; of those at one moment, in the order of their names.
@@ -118,6 +120,7 @@ impl Client {
                 Timer::Dial(dial) => self.try_beside(now, dial),
                 Timer::Resolution(host) => self.handle_resolved(now, host, true),
                 Timer::Decay => self.decay(now),
+                Timer::Retry(id) => self.retry(now, id),
             }
         }
     }

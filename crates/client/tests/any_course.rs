@@ -3,7 +3,7 @@
 
 mod net;
 
-use client::{Client, Config, Handshakes, Host, HostFacts, Preconnect, Racing, Timeouts, Transport};
+use client::{Client, Config, Handshakes, Host, HostFacts, Preconnect, Racing, Retry, Timeouts, Transport};
 use net::Net;
 use proptest::prelude::*;
 
@@ -20,6 +20,9 @@ struct Start {
     eyeballs: u8,
     preconnect: u8,
     handshakes: bool,
+    pooling: bool,
+    mixed: bool,
+    retry: u8,
     /// Host and priority of each request, and before which step of the course it is made.
     requests: Vec<(u8, u8, u8)>,
     /// What the network does, two bytes a step.
@@ -29,9 +32,10 @@ struct Start {
 fn start() -> impl Strategy<Value = Start> {
     let pools = (0..4u8, any::<bool>(), 1..5u8, 1..9u8, 1..7u8);
     let switches = (any::<bool>(), 0..3u8, 0..3u8, 0..4u8, any::<bool>());
+    let rules = (any::<bool>(), any::<bool>(), 0..3u8);
     let requests = prop::collection::vec((any::<u8>(), 0..5u8, 0..200u8), 1..24);
     let course = prop::collection::vec(any::<u8>(), 0..400);
-    (pools, switches, requests, course).prop_map(|(pools, switches, requests, course)| Start {
+    (pools, switches, rules, requests, course).prop_map(|(pools, switches, rules, requests, course)| Start {
         transport: pools.0,
         tls: pools.1,
         hosts: pools.2,
@@ -42,6 +46,9 @@ fn start() -> impl Strategy<Value = Start> {
         eyeballs: switches.2,
         preconnect: switches.3,
         handshakes: switches.4,
+        pooling: rules.0,
+        mixed: rules.1,
+        retry: rules.2,
         requests,
         course,
     })
@@ -59,15 +66,20 @@ fn client(start: &Start) -> Client {
         preconnect: [Preconnect::None, Preconnect::BlindTwo, Preconnect::Learned, Preconnect::Successor]
             [usize::from(start.preconnect)],
         handshakes: if start.handshakes { Handshakes::WaitForSession } else { Handshakes::Parallel },
+        pooling: start.pooling,
+        retry: [Retry::CHROME, Retry::FIREFOX, Retry::RELOADING][usize::from(start.retry)],
         ..Config::new(transport)
     };
     let hosts = (0..start.hosts).map(|i| Host { name: format!("host{i}.example"), tls: start.tls });
     let mut client = Client::new(config, hosts.collect());
     for host in 0..u32::from(start.hosts) {
-        let v4 = format!("192.0.2.{}", host + 1).parse().unwrap();
-        let v6 = format!("2001:db8::{}", host + 1).parse().unwrap();
-        let addresses = [vec![], vec![v6, v4], vec![v4]][host as usize % 3].clone();
-        client.describe(host, HostFacts { addresses, ..HostFacts::default() });
+        // Hosts 0 and 3 are one machine; some hosts have no address that is known.
+        let v4 = format!("192.0.2.{}", host % 3 + 1).parse().unwrap();
+        let v6 = format!("2001:db8::{}", host % 3 + 1).parse().unwrap();
+        let addresses = [vec![v4], vec![v6, v4], vec![]][host as usize % 3].clone();
+        let transport = (start.mixed && host % 2 == 1).then_some(Transport::Http1);
+        client
+            .describe(host, HostFacts { addresses, transport, certificate: Some(1), ..HostFacts::default() });
     }
     client
 }

@@ -30,6 +30,7 @@ enum Phase {
 }
 
 struct Link {
+    host: u32,
     tls: bool,
     phase: Phase,
     peer: Peer,
@@ -143,6 +144,9 @@ impl Net {
         if choices == 0 {
             let Some(due) = self.client.poll_timeout() else { return false };
             self.now = self.now.max(due);
+        } else if scripted && how == 201 {
+            self.note("the network changes".into());
+            self.client.handle_network_change(self.now);
         } else if pick % choices < self.names.len() {
             let host = self.names.remove(pick % choices).expect("one of them");
             let found = how % 16 != 0;
@@ -266,7 +270,8 @@ impl Net {
                     }))),
                 };
                 let tls = self.client.is_secured(host);
-                let link = Link { tls, phase: Phase::Connecting, peer, down: VecDeque::new(), inside: false };
+                let link =
+                    Link { host, tls, phase: Phase::Connecting, peer, down: VecDeque::new(), inside: false };
                 assert!(self.links.insert(connection, link).is_none(), "numbers are not used twice");
                 assert!(self.links.len() <= self.connections_max, "more than the limit\n{}", self.tail());
             }
@@ -287,7 +292,9 @@ impl Net {
                 Peer::Spdy(session) => session.handle_input(self.now, chunk).expect("our own frames"),
             }
         }
-        answer(&mut link.peer);
+        // Every other session serves no host but its own.
+        let own = format!("host{}.example", link.host);
+        answer(&mut link.peer, id.is_multiple_of(2).then_some(&*own));
         loop {
             let chunk = match &mut link.peer {
                 Peer::Http1(http) => http.poll_transmit(u64::MAX),
@@ -328,12 +335,14 @@ impl Net {
     }
 }
 
-/// Lets a server answer all that it was asked.
-fn answer(peer: &mut Peer) {
+/// Lets a server answer all that it was asked; 421 to what is not for the only host that it serves.
+fn answer(peer: &mut Peer, only: Option<&str>) {
     let reply = |head: &RequestHead| {
         let id: RequestId = std::str::from_utf8(&head.path[1..]).unwrap().parse().unwrap();
         let body = Chunk::Body(BodyRange { source: id, start: 0, len: body_len(id) });
-        (ResponseHead { status: 200, fields: Fields::new() }, body)
+        let misdirected = only.is_some_and(|own| head.authority != own);
+        let status = if misdirected { 421 } else { 200 };
+        (ResponseHead { status, fields: Fields::new() }, body)
     };
     match peer {
         Peer::Http1(http) => {
