@@ -255,7 +255,7 @@ fn run<C: Content>(args: &ServeArgs, site: &mut C, hosts: &[String]) -> Result<E
         tls: acceptor(args, hosts)?,
         clear: !args.secure.tls_only,
         version_3: *version_3,
-        spdy: spdy.maker(),
+        spdy: spdy.maker().into(),
         idle_timeout: Duration::from_secs(*idle_timeout),
         grace: Duration::from_secs(*grace),
         clients_max: *clients_max as usize,

@@ -13,6 +13,7 @@
 //! * `emulator`: a link in real time, between two TUN devices (Linux).
 //! * `namespace`: networks of one's own without root, and TUN devices between them (Linux).
 //! * [`streams`]: SPDY streams without HTTP, client and server, as Kubernetes speaks them.
+//! * `world`: a page load over all of this: the live counterpart of the crate `sim` (Linux).
 //! * [`tls`]: BoringSSL: ALPN, NPN, False Start, tickets, record sizes, stapling, key log.
 
 mod clock;
@@ -29,9 +30,11 @@ pub mod streams;
 pub mod timer;
 pub mod tls;
 mod wire;
+#[cfg(target_os = "linux")]
+pub mod world;
 
 pub use clock::Clock;
 pub use reactor::{Reactor, Ready, Waker};
-pub use socket::{NOTSENT_LOWAT, prepare};
+pub use socket::{NOTSENT_LOWAT, prepare, tcp_stats};
 pub use stream::Stream;
 pub use wire::{Wire, WireStats, Written};

@@ -8,6 +8,7 @@ mod client;
 mod folder;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -42,6 +43,28 @@ impl<P: Deref<Target = Page>> Content for Recording<P> {
     }
 }
 
+/// Makes the settings of a SPDY session of some version.
+#[derive(Clone)]
+pub struct SpdyConfigs(Arc<dyn Fn(spdy::Version) -> spdy::Config + Send + Sync>);
+
+impl<F: Fn(spdy::Version) -> spdy::Config + Send + Sync + 'static> From<F> for SpdyConfigs {
+    fn from(make: F) -> Self {
+        Self(Arc::new(make))
+    }
+}
+
+impl SpdyConfigs {
+    fn make(&self, version: spdy::Version) -> spdy::Config {
+        (self.0)(version)
+    }
+}
+
+impl fmt::Debug for SpdyConfigs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SpdyConfigs")
+    }
+}
+
 /// How to serve.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -54,7 +77,7 @@ pub struct Config {
     /// Whether HTTP/1.1 may be upgraded to SPDY/3.1.
     pub upgrade: bool,
     /// The settings of a SPDY session.
-    pub spdy: fn(spdy::Version) -> spdy::Config,
+    pub spdy: SpdyConfigs,
     /// How long a TLS handshake, or the first byte in clear text, may take.
     pub handshake_timeout: Duration,
     /// How long a client may ask for nothing before it is told to go; and how long it may take nothing that is sent to it
@@ -74,7 +97,7 @@ impl Default for Config {
             clear: true,
             version_3: spdy::Version::V3_1,
             upgrade: true,
-            spdy: spdy::Config::new,
+            spdy: spdy::Config::new.into(),
             handshake_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(120),
             clients_max: 1_000,
@@ -113,6 +136,8 @@ pub enum Event<'e> {
         client: u64,
         /// Why.
         why: &'e str,
+        /// What the kernel had counted on its connection, as far as it tells.
+        tcp: &'e tcp::Stats,
     },
 }
 
@@ -255,8 +280,21 @@ impl<C: Content> Track<'_, C> {
         while self.open > 0 && self.reactor.now() < end {
             self.turn(Some(end))?;
         }
-        self.summary.cut_off = self.open as u64;
+        self.cut_off();
         Ok(self.summary)
+    }
+
+    /// Ends those that the grace was not enough for.
+    fn cut_off(&mut self) {
+        self.summary.cut_off = self.open as u64;
+        for place in self.places.drain(..).flatten() {
+            let mut client = place.client;
+            client.note_tcp();
+            let why = "the server shut down";
+            let closed = Event::Closed { client: client.number, why, tcp: &client.tcp };
+            (self.log)(self.reactor.now(), &closed);
+        }
+        self.open = 0;
     }
 
     /// Sleeps if nobody can go on, then lets everybody who can.
@@ -334,7 +372,8 @@ impl<C: Content> Track<'_, C> {
         let registered =
             crate::prepare(&tcp).and_then(|()| self.reactor.register(&mut tcp, LISTENERS_MAX + index));
         if let Err(e) = registered {
-            (self.log)(now, &Event::Closed { client: number, why: &e.to_string() });
+            let tcp = tcp::Stats::default();
+            (self.log)(now, &Event::Closed { client: number, why: &e.to_string(), tcp: &tcp });
             return self.free.push(index);
         }
         let client = Client::new(number, tcp, now);
@@ -358,7 +397,8 @@ impl<C: Content> Track<'_, C> {
                 let stats = place.client.stats();
                 self.summary.answers += stats.answers;
                 self.summary.pushes += stats.pushes;
-                (self.log)(self.reactor.now(), &Event::Closed { client: place.client.number, why: &why });
+                let closed = Event::Closed { client: place.client.number, why: &why, tcp: &place.client.tcp };
+                (self.log)(self.reactor.now(), &closed);
                 if let Some(at) = place.deadline {
                     self.deadlines.remove(&(at, index));
                 }

@@ -1,4 +1,4 @@
-//! What every TCP socket is set to.
+//! What every TCP socket is set to, and what one can tell.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,4 +18,118 @@ pub fn prepare(socket: &impl AsFd) -> io::Result<()> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     socket.set_tcp_notsent_lowat(NOTSENT_LOWAT)?;
     Ok(())
+}
+
+/// What the kernel has counted on a TCP socket, as far as `TCP_INFO` (tcp(7)) tells: bytes, segments, retransmissions, timeouts, the
+/// round-trip time, cwnd and ssthresh. The other counters stay zero, and so do those that an old kernel does not know.
+///
+/// # Errors
+/// On systems other than Linux, and for what is no TCP socket.
+pub fn tcp_stats(socket: &impl AsFd) -> io::Result<tcp::Stats> {
+    info::read(socket.as_fd()).map(|info| info.stats())
+}
+
+#[cfg(target_os = "linux")]
+mod info {
+    use std::io;
+    use std::os::fd::{AsRawFd, BorrowedFd};
+
+    use base::Duration;
+
+    /// `struct tcp_info` of linux/tcp.h, as far as the kernel filled it in.
+    pub struct Info {
+        bytes: [u8; 256],
+        len: usize,
+    }
+
+    #[allow(unsafe_code, reason = "no library reads as much of `struct tcp_info` as is needed here")]
+    pub fn read(socket: BorrowedFd<'_>) -> io::Result<Info> {
+        let mut info = Info { bytes: [0; 256], len: 0 };
+        let mut len = info.bytes.len() as libc::socklen_t;
+        // SAFETY: the kernel writes at most `len` bytes to `bytes`, which are as many, and how many to `len`.
+        let result = unsafe {
+            let to = info.bytes.as_mut_ptr().cast();
+            libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, to, &mut len)
+        };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        info.len = (len as usize).min(info.bytes.len());
+        Ok(info)
+    }
+
+    /// What the kernel has for an infinite `ssthresh` (`TCP_INFINITE_SSTHRESH`).
+    const INFINITE: u64 = 0x7fff_ffff;
+
+    impl Info {
+        /// The number of `N` bytes at an offset; 0 where the kernel wrote nothing.
+        fn number<const N: usize>(&self, at: usize) -> u64 {
+            let field = self.bytes[..self.len].get(at..at + N).unwrap_or_default();
+            let mut wide = [0; 8];
+            match cfg!(target_endian = "little") {
+                true => wide[..field.len()].copy_from_slice(field),
+                false => wide[8 - field.len()..].copy_from_slice(field),
+            }
+            u64::from_ne_bytes(wide)
+        }
+
+        pub fn stats(&self) -> tcp::Stats {
+            let rtt = self.number::<4>(68); // tcpi_rtt
+            let ssthresh = self.number::<4>(76); // tcpi_snd_ssthresh
+            tcp::Stats {
+                segments_sent: self.number::<4>(136),     // tcpi_segs_out
+                segments_received: self.number::<4>(140), // tcpi_segs_in
+                bytes_sent: self.number::<8>(200),        // tcpi_bytes_sent
+                bytes_received: self.number::<8>(128),    // tcpi_bytes_received
+                retransmits: self.number::<4>(100),       // tcpi_total_retrans
+                timeouts: self.number::<2>(240),          // tcpi_total_rto, since Linux 6.7
+                srtt: (rtt > 0).then(|| Duration::from_micros(rtt)),
+                cwnd: self.number::<4>(80) as u32, // tcpi_snd_cwnd
+                ssthresh: (ssthresh < INFINITE).then_some(ssthresh as u32),
+                ..tcp::Stats::default()
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod info {
+    use std::io;
+    use std::os::fd::BorrowedFd;
+
+    pub struct Info;
+
+    pub fn read(_: BorrowedFd<'_>) -> io::Result<Info> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    impl Info {
+        pub fn stats(&self) -> tcp::Stats {
+            tcp::Stats::default()
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_socket_tells_what_went_over_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut a = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut b, _) = listener.accept().unwrap();
+        a.write_all(&[1; 5_000]).unwrap();
+        b.read_exact(&mut [0; 5_000]).unwrap();
+        b.write_all(b"x").unwrap();
+        a.read_exact(&mut [0]).unwrap();
+        let (sent, received) = (tcp_stats(&a).unwrap(), tcp_stats(&b).unwrap());
+        assert_eq!((sent.bytes_sent, received.bytes_received), (5_000, 5_000));
+        assert_eq!((sent.retransmits, sent.timeouts, sent.ssthresh), (0, 0, None));
+        assert!(sent.segments_sent > 0 && sent.cwnd >= 10 && sent.srtt.is_some());
+        assert!(tcp_stats(&std::fs::File::open("/dev/null").unwrap()).is_err(), "no socket");
+    }
 }

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 #[cfg(not(feature = "tls"))]
-pub use absent::{Acceptor, Connector, Identity, Session, TlsStream};
+pub use absent::{Acceptor, Authority, Connector, Identity, Session, TlsStream};
 #[cfg(feature = "tls")]
-pub use present::{Acceptor, Connector, Identity, Session, TlsStream};
+pub use present::{Acceptor, Authority, Connector, Identity, Session, TlsStream};
 
 /// Whether this build has TLS: the feature `tls`.
 pub const PRESENT: bool = cfg!(feature = "tls");
@@ -94,6 +94,8 @@ pub enum Trust {
     System,
     /// The certificates of a PEM file, and nobody else.
     File(PathBuf),
+    /// These certificates, in PEM, and nobody else.
+    Roots(Vec<u8>),
     /// Anybody: for servers whose certificate was made on the spot.
     Anybody,
 }

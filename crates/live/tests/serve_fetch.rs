@@ -266,7 +266,7 @@ fn small_records_carry_everything() {
 fn a_push_is_taken_and_answers_a_request_that_was_not_sent() {
     // With one stream at a time the second request waits, and finds the push when its turn comes.
     let one_stream = |version| spdy::Config { max_concurrent_streams: 1, ..spdy::Config::new(version) };
-    let server = Running::start(serve::Config { spdy: one_stream, ..serve::Config::default() });
+    let server = Running::start(serve::Config { spdy: one_stream.into(), ..serve::Config::default() });
     for version in [Version::V2, Version::V3_1] {
         let config = fetch::Config {
             spdy: |version| spdy::Config { assumed_streams: 1, ..spdy::Config::new(version) },

@@ -8,7 +8,7 @@ use mio::net::TcpStream;
 use origin::{Connection, Protocol, Sniffed, Stats};
 
 use super::{Config, Content, Event};
-use crate::{Reactor, Stream, Wire, Written};
+use crate::{Reactor, Stream, Wire, Written, tcp_stats};
 
 /// The first byte of a TLS handshake record (RFC 8446 §5.1).
 const TLS_HANDSHAKE: u8 = 22;
@@ -66,12 +66,27 @@ pub(super) struct Client<C: Content> {
     state: State<C>,
     since: Instant,
     stats: Stats,
+    /// What the kernel had counted when the connection ended.
+    pub tcp: tcp::Stats,
     shutting_down: bool,
 }
 
 impl<C: Content> Client<C> {
     pub fn new(number: u64, tcp: TcpStream, now: Instant) -> Self {
-        Self { number, state: State::Fresh(tcp), since: now, stats: Stats::default(), shutting_down: false }
+        let (stats, counted) = (Stats::default(), tcp::Stats::default());
+        Self { number, state: State::Fresh(tcp), since: now, stats, tcp: counted, shutting_down: false }
+    }
+
+    /// Takes down what the kernel has counted so far.
+    pub fn note_tcp(&mut self) {
+        let counted = match &mut self.state {
+            State::Fresh(tcp) => tcp_stats(tcp),
+            State::Securing(stream) => tcp_stats(stream.tcp()),
+            State::Open(open) => tcp_stats(open.wire.stream().tcp()),
+            State::Leaving(wire, _) => tcp_stats(wire.stream().tcp()),
+            State::Gone => return,
+        };
+        self.tcp = counted.unwrap_or_default();
     }
 
     /// Counts of what was asked and answered.
@@ -177,11 +192,11 @@ impl<C: Content> Client<C> {
                 return Err(Stop::Block);
             }
             Some(Sniffed::Http1) => {
-                let upgrade = config.upgrade.then(|| (config.spdy)(spdy::Version::V3_1));
+                let upgrade = config.upgrade.then(|| config.spdy.make(spdy::Version::V3_1));
                 Protocol::Http1 { upgrade }
             }
-            Some(Sniffed::Spdy2) => Protocol::Spdy((config.spdy)(spdy::Version::V2)),
-            Some(Sniffed::Spdy3) => Protocol::Spdy((config.spdy)(config.version_3)),
+            Some(Sniffed::Spdy2) => Protocol::Spdy(config.spdy.make(spdy::Version::V2)),
+            Some(Sniffed::Spdy3) => Protocol::Spdy(config.spdy.make(config.version_3)),
         };
         self.open(Stream::Clear(tcp), &protocol, "http", now);
         Ok(())
@@ -205,7 +220,7 @@ impl<C: Content> Client<C> {
         log(now, &Event::Secured { client: self.number, negotiated: &negotiated });
         let version = negotiated.protocol.as_ref().and_then(|(id, _)| id.parse().ok());
         let protocol = match version {
-            Some(version) => Protocol::Spdy((config.spdy)(version)),
+            Some(version) => Protocol::Spdy(config.spdy.make(version)),
             None => Protocol::HTTP1,
         };
         self.open(stream, &protocol, "https", now);
@@ -235,6 +250,9 @@ impl<C: Content> Client<C> {
         }
         let before = open.wire.stats();
         let result = open.exchange(now, site);
+        if result.is_err() {
+            self.tcp = tcp_stats(open.wire.stream().tcp()).unwrap_or_default();
+        }
         while let Some(record) = open.connection.poll_record() {
             open.moved = now;
             log(now, &Event::Answered { client: self.number, record: &record });
@@ -259,6 +277,7 @@ impl<C: Content> Client<C> {
             let why = if open.ended { "it closed" } else { "all was said" };
             // A peer that is gone need not hear of the end.
             let _ = open.wire.stream().close();
+            self.tcp = tcp_stats(open.wire.stream().tcp()).unwrap_or_default();
             self.since = now;
             self.state = State::Leaving(open.wire, why);
             return Ok(false);

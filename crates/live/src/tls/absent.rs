@@ -38,6 +38,27 @@ impl Identity {
     }
 }
 
+/// A certificate authority; in this build there is none.
+#[derive(Debug)]
+pub struct Authority(Infallible);
+
+impl Authority {
+    /// Fails.
+    pub fn new(_: tls::Signature) -> Result<Self, Error> {
+        Err(absent())
+    }
+
+    /// Cannot be called.
+    pub fn root_pem(&self) -> Result<Vec<u8>, Error> {
+        match self.0 {}
+    }
+
+    /// Cannot be called.
+    pub fn issue(&self, _: &[String], _: u32) -> Result<(Identity, u32), Error> {
+        match self.0 {}
+    }
+}
+
 /// A server's side of TLS; in this build there is none.
 #[derive(Clone, Debug)]
 pub struct Acceptor(Infallible);

@@ -1,5 +1,6 @@
 //! BoringSSL.
 
+mod authority;
 mod identity;
 mod unbound;
 
@@ -12,10 +13,12 @@ use boring::ssl::{
     AlpnError, ErrorCode, Ssl, SslContext, SslContextBuilder, SslMethod, SslMode, SslOptions, SslRef,
     SslSession, SslSessionCacheMode, SslStream, SslVerifyMode, SslVersion,
 };
+use boring::x509::X509;
 use mio::net::TcpStream;
 
 use super::{By, ClientConfig, Common, Error, KeyLog, Negotiated, Offer, ServerConfig, Trust, Versions};
 
+pub use authority::Authority;
 pub use identity::Identity;
 
 impl Offer {
@@ -186,6 +189,12 @@ impl Connector {
             }
             Trust::File(path) => {
                 context.set_ca_file(path).map_err(|e| Error::new(path.display(), reason(&e)))?;
+            }
+            Trust::Roots(pem) => {
+                let about = Error::about("trusted certificates");
+                for root in X509::stack_from_pem(pem).map_err(&about)? {
+                    context.cert_store_mut().add_cert(root).map_err(&about)?;
+                }
             }
             Trust::Anybody => {}
         }

@@ -51,6 +51,11 @@ impl Identity {
         make(names).map_err(|e| Error::new("certificate", reason(&e)))
     }
 
+    /// A chain and its key, which are known to belong together.
+    pub(super) fn of(chain: Vec<X509>, key: PKey<Private>) -> Self {
+        Self { chain, key }
+    }
+
     /// The chain in PEM, for whoever is to trust it.
     pub fn certificate_pem(&self) -> Result<Vec<u8>, Error> {
         let mut pem = Vec::new();

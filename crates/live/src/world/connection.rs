@@ -1,0 +1,207 @@
+//! One of the browser's connections.
+
+use std::io;
+use std::net::SocketAddr;
+
+use base::{Chunk, Instant};
+use bytes::BytesMut;
+use client::ConnectionId;
+use mio::net::TcpStream;
+
+use browser::Browser;
+
+use crate::tls::{Connector, Session};
+use crate::{Reactor, Stream, Wire, Written, prepare, tcp_stats};
+
+enum State {
+    /// TCP shakes hands.
+    Connecting(TcpStream),
+    /// TLS does.
+    Securing(Stream),
+    Open(Wire),
+    Closed,
+}
+
+/// How a connection of a host is secured.
+#[derive(Clone)]
+pub(super) struct Secured {
+    pub connector: Connector,
+    pub name: String,
+    /// The protocol that must come of the handshake, as ALPN names it.
+    pub protocol: &'static str,
+}
+
+pub(super) struct Connection {
+    id: ConnectionId,
+    state: State,
+    secured: Option<Secured>,
+    session: Option<Session>,
+    /// Our own address, by which the server knows it.
+    pub local: Option<SocketAddr>,
+    pub stats: tcp::Stats,
+    /// It has written its share and can go on.
+    pub again: bool,
+}
+
+impl Connection {
+    /// Begins to connect. An error at this point is told like one that comes later.
+    pub fn connect(
+        reactor: &Reactor,
+        id: ConnectionId,
+        to: SocketAddr,
+        secured: Option<Secured>,
+        session: Option<Session>,
+    ) -> Result<Self, String> {
+        let opened = TcpStream::connect(to).and_then(|mut tcp| {
+            prepare(&tcp)?;
+            reactor.register(&mut tcp, id as usize)?;
+            Ok(tcp)
+        });
+        let tcp = opened.map_err(|e| e.to_string())?;
+        let local = tcp.local_addr().ok();
+        let state = State::Connecting(tcp);
+        Ok(Self { id, state, secured, session, local, stats: tcp::Stats::default(), again: false })
+    }
+
+    /// One that never came about.
+    pub fn failed(id: ConnectionId) -> Self {
+        let stats = tcp::Stats::default();
+        Self { id, state: State::Closed, secured: None, session: None, local: None, stats, again: false }
+    }
+
+    /// Goes as far as the socket lets it, and tells the browser.
+    pub fn go_on(&mut self, now: Instant, browser: &mut Browser<'_>) {
+        self.again = false;
+        if let Err(why) = self.advance(now, browser) {
+            self.note_stats();
+            self.state = State::Closed;
+            browser.handle_failed(now, self.id, &why);
+        }
+    }
+
+    fn advance(&mut self, now: Instant, browser: &mut Browser<'_>) -> Result<(), String> {
+        loop {
+            match std::mem::replace(&mut self.state, State::Closed) {
+                State::Connecting(tcp) => match is_connected(&tcp) {
+                    Ok(true) => {
+                        browser.handle_connected(now, self.id);
+                        self.begin(tcp)?;
+                    }
+                    Ok(false) => {
+                        self.state = State::Connecting(tcp);
+                        return Ok(());
+                    }
+                    Err(e) => return Err(e.to_string()),
+                },
+                State::Securing(mut stream) => match stream.handshake() {
+                    Ok(()) => {
+                        self.check(&stream)?;
+                        self.state = State::Open(Wire::new(stream));
+                        browser.handle_secured(now, self.id);
+                    }
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                        self.state = State::Securing(stream);
+                        return Ok(());
+                    }
+                    Err(e) => return Err(e.to_string()),
+                },
+                State::Open(wire) => {
+                    self.state = State::Open(wire);
+                    self.read(now, browser)?;
+                    return self.write(now, browser);
+                }
+                State::Closed => return Ok(()),
+            }
+        }
+    }
+
+    fn begin(&mut self, tcp: TcpStream) -> Result<(), String> {
+        self.state = match &self.secured {
+            None => State::Open(Wire::new(Stream::Clear(tcp))),
+            Some(Secured { connector, name, .. }) => {
+                let tls = connector.connect(name, tcp, self.session.take().as_ref());
+                State::Securing(Stream::Tls(Box::new(tls.map_err(|e| e.to_string())?)))
+            }
+        };
+        Ok(())
+    }
+
+    /// Whether the handshake agreed on what the load is to be made over.
+    fn check(&self, stream: &Stream) -> Result<(), String> {
+        let agreed = stream.negotiated().and_then(|n| n.protocol).map(|(protocol, _)| protocol);
+        let wanted = self.secured.as_ref().map(|s| s.protocol);
+        if agreed.as_deref() == wanted {
+            return Ok(());
+        }
+        Err(format!("the handshake agreed on {}", agreed.as_deref().unwrap_or("no protocol")))
+    }
+
+    fn read(&mut self, now: Instant, browser: &mut Browser<'_>) -> Result<(), String> {
+        while let State::Open(wire) = &mut self.state {
+            match wire.read() {
+                Ok(None) => break,
+                Ok(Some(bytes)) if bytes.is_empty() => {
+                    self.close();
+                    browser.handle_eof(now, self.id);
+                }
+                Ok(Some(bytes)) => browser.handle_input(now, self.id, Chunk::Bytes(bytes)),
+                Err(e) => return Err(e.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what the browser has for it.
+    fn write(&mut self, now: Instant, browser: &mut Browser<'_>) -> Result<(), String> {
+        let State::Open(wire) = &mut self.state else { return Ok(()) };
+        let id = self.id;
+        let written = wire.write(|max, out| fill(browser, id, now, max, out)).map_err(|e| e.to_string())?;
+        self.again = written == Written::Share;
+        Ok(())
+    }
+
+    /// Ends it from our side. What the server still sends is not wanted.
+    pub fn close(&mut self) {
+        self.note_stats();
+        if let State::Open(mut wire) = std::mem::replace(&mut self.state, State::Closed) {
+            // The server may be gone already; then there is nobody to tell.
+            let _ = wire.stream().close();
+        }
+    }
+
+    /// Takes down what the kernel has counted.
+    pub fn note_stats(&mut self) {
+        let stats = match &mut self.state {
+            State::Connecting(tcp) => tcp_stats(tcp),
+            State::Securing(stream) => tcp_stats(stream.tcp()),
+            State::Open(wire) => tcp_stats(wire.stream().tcp()),
+            State::Closed => return,
+        };
+        // A socket that cannot tell has nothing to tell of.
+        self.stats = stats.unwrap_or_default();
+    }
+}
+
+/// Whether TCP's handshake is over; an error if it failed.
+fn is_connected(tcp: &TcpStream) -> io::Result<bool> {
+    if let Some(e) = tcp.take_error()? {
+        return Err(e);
+    }
+    match tcp.peer_addr() {
+        Ok(_) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotConnected => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Takes about `max` bytes from the browser. Of a request's body nothing but the length is known: zeros stand for it.
+fn fill(browser: &mut Browser<'_>, id: ConnectionId, now: Instant, max: usize, out: &mut BytesMut) {
+    let full = out.len() + max;
+    while out.len() < full {
+        match browser.poll_transmit(now, id, (full - out.len()) as u64) {
+            Some(Chunk::Bytes(bytes)) => out.extend_from_slice(&bytes),
+            Some(Chunk::Body(range)) => out.resize(out.len() + range.len as usize, 0),
+            None => break,
+        }
+    }
+}

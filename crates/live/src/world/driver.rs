@@ -1,0 +1,228 @@
+//! The browser's side: carries out what a [`Browser`] decides, on the near network's sockets.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use base::{Duration, Instant};
+use browser::Browser;
+use client::Action;
+use load::Setup;
+use page::Page;
+
+use super::Error;
+use super::connection::Connection;
+use super::dns::Resolver;
+use super::stage::Stage;
+use crate::tls::Session;
+use crate::{Reactor, timer::Policy};
+
+/// The resolver's token; connections' are their numbers.
+const RESOLVER: usize = Reactor::TOKENS - 1;
+
+/// What the browser's side knows when a load is over.
+pub(super) struct Near {
+    /// Everything but the servers' and the link's parts.
+    pub load: load::Load,
+    /// Our address of each connection, in their order.
+    pub locals: Vec<Option<SocketAddr>>,
+}
+
+pub(super) struct Driver<'s, 'p> {
+    setup: &'s Setup,
+    stage: &'s Stage,
+    browser: Browser<'p>,
+    page: &'p Page,
+}
+
+/// The same while it runs, on its own thread in the near network.
+struct Running<'s, 'p> {
+    driver: Driver<'s, 'p>,
+    reactor: Reactor,
+    /// The moment on the reactor's clock at which the navigation began.
+    start: Instant,
+    resolver: Option<Resolver>,
+    /// For every host, its address if that is known.
+    addresses: Vec<Option<Ipv4Addr>>,
+    sessions: Vec<Option<Session>>,
+    connections: Vec<Connection>,
+}
+
+impl<'s, 'p: 's> Driver<'s, 'p> {
+    pub fn new(page: &'p Page, setup: &'s Setup, stage: &'s Stage) -> Result<Self, Error> {
+        Ok(Self { setup, stage, browser: setup.browser(page), page })
+    }
+
+    /// Loads the page, on a thread of its own.
+    pub fn run(self) -> Result<Near, Error> {
+        let near = self.stage.link().near();
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("browser".into());
+            let thread = thread.spawn_scoped(scope, || {
+                near.enter().map_err(Error::machine("enter the near network"))?;
+                self.prepare()?.run()
+            });
+            let thread = thread.map_err(Error::machine("start a thread"))?;
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn prepare(self) -> Result<Running<'s, 'p>, Error> {
+        let reactor = Reactor::with_policy(Policy::Precise, Duration::ZERO)
+            .map_err(Error::machine("make an event queue"))?;
+        let known = self.setup.dns.is_zero();
+        let resolver = (!known).then(|| Resolver::new(&reactor, RESOLVER, self.stage.name_server()));
+        let resolver = resolver.transpose().map_err(Error::machine("make the resolver's socket"))?;
+        let hosts = &self.page.hosts;
+        let address = |host: &page::Host| {
+            let literal = host.name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
+            (known || literal).then(|| self.stage.address(&host.name)).flatten()
+        };
+        Ok(Running {
+            addresses: hosts.iter().map(address).collect(),
+            sessions: self.stage.sessions().to_vec(),
+            start: Instant::ZERO,
+            reactor,
+            resolver,
+            connections: Vec::new(),
+            driver: self,
+        })
+    }
+}
+
+impl Running<'_, '_> {
+    fn run(mut self) -> Result<Near, Error> {
+        self.start = self.reactor.now();
+        self.driver.browser.start(Instant::ZERO);
+        let give_up = Instant::ZERO + self.driver.setup.give_up;
+        loop {
+            self.pump();
+            if self.driver.browser.is_finished() || self.now() >= give_up {
+                break;
+            }
+            let resolver = self.resolver.as_ref().and_then(Resolver::poll_timeout);
+            let waits = self.driver.browser.poll_timeout().map(|at| self.on_reactor(at));
+            let deadline = [waits, resolver, Some(self.on_reactor(give_up))].into_iter().flatten().min();
+            let deadline =
+                if self.connections.iter().any(|c| c.again) { Some(Instant::ZERO) } else { deadline };
+            self.reactor.wait(deadline).map_err(Error::machine("wait for events"))?;
+            self.take_events();
+        }
+        Ok(self.finish())
+    }
+
+    fn now(&self) -> Instant {
+        Instant::ZERO + self.reactor.now().since(self.start)
+    }
+
+    fn on_reactor(&self, at: Instant) -> Instant {
+        self.start + at.since(Instant::ZERO)
+    }
+
+    fn take_events(&mut self) {
+        let ready: Vec<usize> = self.reactor.ready().map(|r| r.token).collect();
+        if let Some(resolver) = &mut self.resolver {
+            for (host, address) in resolver.go_on(self.reactor.now()) {
+                let name = &self.driver.page.hosts[host as usize].name;
+                for (known, other) in self.addresses.iter_mut().zip(&self.driver.page.hosts) {
+                    if other.name == *name {
+                        *known = address;
+                    }
+                }
+                let now = Instant::ZERO + self.reactor.now().since(self.start);
+                self.driver.browser.handle_resolved(now, host, address.is_some());
+            }
+        }
+        let again = self.connections.iter().enumerate().filter(|(_, c)| c.again).map(|(i, _)| i);
+        let mut turns: Vec<usize> = ready.into_iter().filter(|t| *t != RESOLVER).chain(again).collect();
+        turns.dedup();
+        for index in turns {
+            let now = self.now();
+            if let Some(connection) = self.connections.get_mut(index) {
+                connection.go_on(now, &mut self.driver.browser);
+            }
+        }
+        let now = self.now();
+        if self.driver.browser.poll_timeout().is_some_and(|at| at <= now) {
+            self.driver.browser.handle_timeout(now);
+        }
+    }
+
+    /// Carries out what the browser has decided, until it has no more to say. Requests first, as in the virtual world.
+    fn pump(&mut self) {
+        loop {
+            let now = self.now();
+            if let Some(id) = self.driver.browser.poll_dirty() {
+                if let Some(connection) = self.connections.get_mut(id as usize) {
+                    connection.go_on(now, &mut self.driver.browser);
+                }
+            } else if let Some(action) = self.driver.browser.poll_action() {
+                self.act(now, action);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn act(&mut self, now: Instant, action: Action) {
+        match action {
+            Action::Resolve { host } => {
+                let name = &self.driver.page.hosts[host as usize].name;
+                let asked = match &mut self.resolver {
+                    Some(resolver) => resolver.ask(self.reactor.now(), host, name),
+                    None => false,
+                };
+                if !asked {
+                    let found = self.addresses[host as usize].is_some();
+                    self.driver.browser.handle_resolved(now, host, found);
+                }
+            }
+            Action::Connect { connection, host, resume } => self.connect(now, connection, host, resume),
+            Action::Close { connection } => self.connections[connection as usize].close(),
+        }
+    }
+
+    fn connect(&mut self, now: Instant, id: client::ConnectionId, host: u32, resume: bool) {
+        let secured = self.driver.stage.secured(host);
+        let slot = &mut self.sessions[host as usize];
+        if let Some(session) = secured.as_ref().and_then(|s| s.connector.take_session()) {
+            *slot = Some(session);
+        }
+        let always = self.driver.stage.resumes();
+        let session = slot.clone().filter(|_| resume || always);
+        let port = self.driver.page.hosts[host as usize].port;
+        let opened = match self.addresses[host as usize] {
+            None => Err("its address is not known".to_owned()),
+            Some(ip) => {
+                Connection::connect(&self.reactor, id, SocketAddr::new(ip.into(), port), secured, session)
+            }
+        };
+        match opened {
+            Ok(connection) => self.connections.push(connection),
+            Err(why) => {
+                self.connections.push(Connection::failed(id));
+                self.driver.browser.handle_failed(now, id, &why);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Near {
+        self.connections.iter_mut().for_each(Connection::note_stats);
+        let (ended, browser) = (self.now(), &self.driver.browser);
+        let connections = browser.connections().zip(&self.connections).map(|(record, connection)| {
+            let address = self.addresses[record.host as usize].map(|a| a.to_string()).unwrap_or_default();
+            let (client, server) = (connection.stats.clone(), tcp::Stats::default());
+            load::Connection { record: record.clone(), address, client, server }
+        });
+        let load = load::Load {
+            outcome: browser.missing(ended).map_or(load::Outcome::Complete, load::Outcome::Incomplete),
+            moments: *browser.moments(),
+            requests: browser.requests(),
+            connections: connections.collect(),
+            lookups: browser.lookups(),
+            down: link::PathStats::default(),
+            up: link::PathStats::default(),
+            computed: browser.computed(),
+            ended,
+        };
+        Near { load, locals: self.connections.iter().map(|c| c.local).collect() }
+    }
+}

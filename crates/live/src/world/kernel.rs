@@ -1,0 +1,155 @@
+//! What a setup's TCP is in the kernel's terms: routes and settings, and what it has no word for.
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use base::Duration;
+
+use crate::emulator::{DEVICE, Link};
+use crate::namespace::{Error, Net, Route, TcpMetrics};
+
+/// A setting of the kernel, asked for and read back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Knob {
+    /// Which end it is of: `client` or `server`.
+    pub end: &'static str,
+    /// Its name: a path below `/proc/sys/net`, or a metric of the route (ip-route(8)).
+    pub name: String,
+    /// What it was set to.
+    pub asked: String,
+    /// What the kernel said afterwards.
+    pub got: String,
+}
+
+/// What the kernel was asked for and had.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Kernel {
+    /// Every setting.
+    pub knobs: Vec<Knob>,
+}
+
+/// Sets both ends' TCP; says what it could not.
+pub(super) fn set(
+    link: &Link,
+    client: &tcp::Config,
+    server: &tcp::Config,
+) -> Result<(Kernel, Vec<String>), Error> {
+    let (mut kernel, mut unmet) = (Kernel::default(), Vec::new());
+    let block = link.block();
+    for (end, net, config) in [("client", link.near(), client), ("server", link.far(), server)] {
+        settings(end, net, config, &mut kernel, &mut unmet)?;
+        // The routes that packets take: the longest that fit.
+        let to = if end == "client" { block.servers() } else { (block.near(), 32) };
+        route(end, net, to, config, &mut kernel)?;
+        missing(config, &mut unmet);
+    }
+    for knob in kernel.knobs.iter().filter(|k| k.asked != k.got) {
+        let Knob { end, name, asked, got } = knob;
+        unmet.push(format!("the kernel has {name} {got} at the {end}, not {asked}"));
+    }
+    unmet.sort();
+    unmet.dedup();
+    Ok((kernel, unmet))
+}
+
+fn settings(
+    end: &'static str,
+    net: &Net,
+    config: &tcp::Config,
+    kernel: &mut Kernel,
+    unmet: &mut Vec<String>,
+) -> Result<(), Error> {
+    let on = |on: bool| if on { "1" } else { "0" }.to_owned();
+    let rack = config.loss_detection == tcp::LossDetection::Rack;
+    // A receive window takes half of its buffer with `tcp_adv_win_scale` 1 and what the kernel reckons for overhead since 6.5.
+    let buffer = 2 * config.rwnd_max;
+    let asked = [
+        ("ipv4/tcp_sack", on(config.sack)),
+        ("ipv4/tcp_timestamps", on(config.timestamps)),
+        ("ipv4/tcp_window_scaling", on(config.window_scaling)),
+        ("ipv4/tcp_slow_start_after_idle", on(config.idle_restart)),
+        ("ipv4/tcp_moderate_rcvbuf", on(config.rwnd_autotune)),
+        ("ipv4/tcp_early_retrans", if config.tail_loss_probe { "3" } else { "0" }.to_owned()),
+        ("ipv4/tcp_recovery", on(rack)),
+        ("ipv4/tcp_syn_retries", config.syn_retries.to_string()),
+        ("ipv4/tcp_synack_retries", config.syn_retries.to_string()),
+        ("ipv4/tcp_retries2", config.data_retries.to_string()),
+        ("ipv4/tcp_ecn", "0".to_owned()),
+        ("ipv4/tcp_frto", "0".to_owned()),
+        ("ipv4/tcp_no_metrics_save", "1".to_owned()),
+        ("ipv4/tcp_rmem", format!("4096\t131072\t{buffer}")),
+        ("ipv4/tcp_wmem", format!("4096\t16384\t{}", config.sndbuf)),
+    ];
+    for (name, asked) in asked {
+        let set = net.set(name, &asked);
+        match net.setting(name) {
+            Ok(got) if set.is_ok() => kernel.knobs.push(Knob { end, name: name.to_owned(), asked, got }),
+            // Some settings are for the machine's owner alone; where it has the right value already, no harm is done.
+            Ok(got) if got == asked => kernel.knobs.push(Knob { end, name: name.to_owned(), asked, got }),
+            Ok(got) => unmet.push(format!("{name} is {got} at the {end}, and the kernel keeps it so")),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                unmet.push(format!("this kernel has no setting {name}"));
+            }
+            Err(e) => return Err(Error::Refused { what: "read a network's TCP back", source: e }),
+        }
+    }
+    Ok(())
+}
+
+fn route(
+    end: &'static str,
+    net: &Net,
+    to: (Ipv4Addr, u8),
+    config: &tcp::Config,
+    kernel: &mut Kernel,
+) -> Result<(), Error> {
+    let asked = TcpMetrics {
+        initial_cwnd: Some(config.initial_cwnd.max(1)),
+        initial_rwnd: Some((config.initial_rwnd / u64::from(config.mss)).max(1) as u32),
+        rto_min: Some(config.rto_min),
+        congestion: Some(congestion(config).to_owned()),
+        quick_ack: config.delayed_ack.is_zero(),
+        ..TcpMetrics::default()
+    };
+    net.route(&Route::new(to, DEVICE).with_tcp(asked.clone()))?;
+    let got = net.tcp_to(to.0)?;
+    let figure = |v: Option<u32>| v.map_or("the default".to_owned(), |v| v.to_string());
+    let ms =
+        |v: Option<Duration>| v.map_or("the default".to_owned(), |v| format!("{} ms", v.as_millis_f64()));
+    let mut note = |name: &str, asked: String, got: String| {
+        kernel.knobs.push(Knob { end, name: name.to_owned(), asked, got });
+    };
+    note("initcwnd", figure(asked.initial_cwnd), figure(got.initial_cwnd));
+    note("initrwnd", figure(asked.initial_rwnd), figure(got.initial_rwnd));
+    note("rto_min", ms(asked.rto_min), ms(got.rto_min));
+    let name = |v: &Option<String>| v.clone().unwrap_or_else(|| "the default".to_owned());
+    note("congctl", name(&asked.congestion), name(&got.congestion));
+    note("quickack", asked.quick_ack.to_string(), got.quick_ack.to_string());
+    Ok(())
+}
+
+fn congestion(config: &tcp::Config) -> &'static str {
+    match config.congestion {
+        tcp::Congestion::Cubic => "cubic",
+        tcp::Congestion::Reno => "reno",
+    }
+}
+
+/// What no setting of the kernel brings about.
+fn missing(config: &tcp::Config, unmet: &mut Vec<String>) {
+    let today = tcp::Config::linux_today();
+    if config.cwnd_growth != today.cwnd_growth {
+        unmet.push("slow start counts acknowledged segments, not acknowledgements".into());
+    }
+    if config.reduction != today.reduction {
+        unmet.push("cwnd comes down in proportion to what arrives (PRR), not at once".into());
+    }
+    if config.syn_rto != today.syn_rto {
+        let seconds = today.syn_rto.as_secs_f64();
+        unmet
+            .push(format!("a lost SYN is sent again after {seconds} s, which the kernel has no setting for"));
+    }
+    if config.mss != today.mss {
+        unmet.push(format!("the MSS is {}, that of the link's MTU", today.mss));
+    }
+}

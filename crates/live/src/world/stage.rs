@@ -1,0 +1,272 @@
+//! What a load runs on: two networks with a link between them, the servers of the page's hosts and a name server.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use base::{Duration, Instant};
+use load::Setup;
+use origin::{Matching, Recording};
+use page::Page;
+
+use super::connection::Secured;
+use super::dns::{self, Zone};
+use super::driver::Near;
+use super::kernel::{self, Kernel};
+use super::{Error, Run};
+use crate::emulator::{Config, DelayTo, Ends, Link};
+use crate::namespace::{Block, Privilege};
+use crate::serve::{self, Event, Server};
+use crate::timer::{Lead, Policy};
+use crate::tls::{
+    Acceptor, Authority, ClientConfig, Common, Connector, Offer, ServerConfig, Session, Trust, Versions,
+};
+
+/// What servers know of each connection when it is over, by the client's address.
+type ServerStats = Arc<Mutex<BTreeMap<SocketAddr, tcp::Stats>>>;
+
+pub(super) struct Stage {
+    link: Link,
+    zone: Zone,
+    /// For every host, how its connections are secured.
+    secured: Vec<Option<Secured>>,
+    sessions: Vec<Option<Session>>,
+    /// Every handshake resumes a session.
+    resumes: bool,
+    kernel: Kernel,
+    unmet: Vec<String>,
+    servers: serve::Handle,
+    servers_thread: JoinHandle<std::io::Result<serve::Summary>>,
+    name_server: (dns::Stop, JoinHandle<std::io::Result<()>>),
+    stats: ServerStats,
+}
+
+impl Stage {
+    /// Builds it; the link is empty and all servers listen when this returns.
+    pub fn build(
+        privilege: Privilege,
+        page: &Page,
+        setup: &Setup,
+        seed: u64,
+        authority: Option<&Authority>,
+    ) -> Result<Self, Error> {
+        let block = Block::WHOLE;
+        let ends = Ends::new(privilege, block)?;
+        let zone = addresses(page, block);
+        let far: Vec<(Ipv4Addr, Duration)> = page
+            .hosts
+            .iter()
+            .zip(setup.host_rtt.extra(page))
+            .map(|(host, extra)| (zone[&host.name], extra / 2))
+            .collect();
+        let delay = |(address, delay): &(Ipv4Addr, Duration)| DelayTo {
+            network: (*address).into(),
+            prefix: 32,
+            delay: *delay,
+        };
+        let config = Config {
+            up: setup.up.clone(),
+            down: setup.down.clone(),
+            delays: far.iter().filter(|(_, delay)| !delay.is_zero()).map(delay).collect(),
+            seed,
+            policy: Policy::Precise,
+            spin: Lead::MOST,
+            each_packet: true,
+        };
+        let link = ends.join(&config, None)?;
+        let (kernel, mut unmet) = kernel::set(&link, &setup.client_tcp, &setup.server_tcp)?;
+        let tls = match (&setup.tls, authority) {
+            (Some(tls), Some(authority)) => Some(secure(page, setup, tls, authority, &mut unmet)?),
+            _ => None,
+        };
+        let (acceptor, secured) = tls.unzip();
+        let stats = ServerStats::default();
+        let (servers, servers_thread) = serve(page, setup, &link, &zone, acceptor, stats.clone())?;
+        let name_server = serve_names(setup, &link, &zone, &mut unmet)?;
+        let none = || page.hosts.iter().map(|_| None);
+        let mut stage = Self {
+            link,
+            zone,
+            secured: secured.unwrap_or_else(|| none().collect()),
+            sessions: page.hosts.iter().map(|_| None).collect(),
+            resumes: setup.tls.as_ref().is_some_and(|t| is_resumed(t.mode)),
+            kernel,
+            unmet,
+            servers,
+            servers_thread,
+            name_server,
+            stats,
+        };
+        if stage.resumes {
+            stage.sessions = super::prime::sessions(page, &stage)?;
+        }
+        Ok(stage)
+    }
+
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    pub fn name_server(&self) -> Ipv4Addr {
+        name_server(self.link.block())
+    }
+
+    pub fn address(&self, name: &str) -> Option<Ipv4Addr> {
+        self.zone.get(name).copied()
+    }
+
+    pub fn secured(&self, host: u32) -> Option<Secured> {
+        self.secured[host as usize].clone()
+    }
+
+    pub fn sessions(&self) -> &[Option<Session>] {
+        &self.sessions
+    }
+
+    pub fn resumes(&self) -> bool {
+        self.resumes
+    }
+
+    /// Ends everything, and puts together what each part knows.
+    pub fn strike(self, near: Near) -> Result<Run, Error> {
+        self.servers.shut_down();
+        let join = Error::machine("serve the page");
+        self.servers_thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(join)?;
+        self.name_server.0.stop();
+        let join = Error::machine("serve names");
+        self.name_server.1.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(join)?;
+        let (check, _) = self.link.finish().map_err(Error::machine("emulate the link"))?;
+        let Near { mut load, locals } = near;
+        let mut stats = self.stats.lock().unwrap_or_else(|e| e.into_inner());
+        for (connection, local) in load.connections.iter_mut().zip(locals) {
+            connection.server = local.and_then(|local| stats.remove(&local)).unwrap_or_default();
+        }
+        (load.up, load.down) = (check.up.path, check.down.path);
+        Ok(Run { load, link: check, kernel: self.kernel, unmet: self.unmet })
+    }
+}
+
+fn is_resumed(mode: tls::Mode) -> bool {
+    matches!(mode, tls::Mode::Tls12Resumed | tls::Mode::Tls13Resumed)
+}
+
+/// An address for every name: the block's servers, from the second on; the first is the name server's. Hosts of one name share one.
+fn addresses(page: &Page, block: Block) -> Zone {
+    let mut zone = Zone::new();
+    let (first, _) = block.servers();
+    for host in &page.hosts {
+        let next = Ipv4Addr::from(u32::from(first) + 2 + zone.len() as u32);
+        zone.entry(host.name.clone()).or_insert(next);
+    }
+    zone
+}
+
+fn name_server(block: Block) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(block.servers().0) + 1)
+}
+
+/// Both ends of TLS: one acceptor for all names, a connector for each host, so that tickets do not mix.
+fn secure(
+    page: &Page,
+    setup: &Setup,
+    tls: &tls::Config,
+    authority: &Authority,
+    unmet: &mut Vec<String>,
+) -> Result<(Acceptor, Vec<Option<Secured>>), Error> {
+    let protocol = setup.transport.protocol();
+    let common = Common {
+        offer: Offer::Alpn,
+        versions: if tls.mode.is_tls13() { Versions::Tls13 } else { Versions::Tls12 },
+        record_size: Some(tls.record_size.clamp(512, 16_384) as u16),
+        ..Common::new([protocol])
+    };
+    let names: Vec<String> = page.hosts.iter().map(|h| h.name.clone()).collect();
+    let (identity, chain_len) = authority.issue(&names, tls.chain_len)?;
+    if chain_len != tls.chain_len {
+        unmet.push(format!("the certificate chain takes {chain_len} bytes, not {}", tls.chain_len));
+    }
+    if tls.early_data {
+        unmet.push("TLS 1.3 sends no early data".into());
+    }
+    let ocsp = (tls.ocsp_len > 0).then(|| vec![0; tls.ocsp_len as usize]);
+    let acceptor = Acceptor::new(&ServerConfig { common: common.clone(), identity, tickets: true, ocsp })?;
+    let client = ClientConfig {
+        common,
+        trust: Trust::Roots(authority.root_pem()?),
+        false_start: tls.false_start,
+        ocsp: tls.ocsp_len > 0,
+    };
+    let secured = page.hosts.iter().map(|host| {
+        if !setup.secures(host) {
+            return Ok(None);
+        }
+        Ok(Some(Secured { connector: Connector::new(&client)?, name: host.name.clone(), protocol }))
+    });
+    Ok((acceptor, secured.collect::<Result<_, Error>>()?))
+}
+
+/// Starts the servers of all hosts on one thread.
+fn serve(
+    page: &Page,
+    setup: &Setup,
+    link: &Link,
+    zone: &Zone,
+    acceptor: Option<Acceptor>,
+    stats: ServerStats,
+) -> Result<(serve::Handle, JoinHandle<std::io::Result<serve::Summary>>), Error> {
+    let mut listen: Vec<SocketAddr> =
+        page.hosts.iter().map(|host| SocketAddr::new(IpAddr::V4(zone[&host.name]), host.port)).collect();
+    listen.sort();
+    listen.dedup();
+    let spdy = setup.spdy.clone();
+    let config = serve::Config {
+        tls: acceptor,
+        version_3: setup.transport.spdy_version().unwrap_or(spdy::Version::V3_1),
+        upgrade: false,
+        spdy: (move |_| spdy.clone()).into(),
+        idle_timeout: setup.give_up + setup.give_up,
+        handshake_timeout: setup.give_up + setup.give_up,
+        clients_max: usize::MAX,
+        grace: Duration::ZERO,
+        ..serve::Config::default()
+    };
+    let bind = || Server::bind(&listen, config);
+    let server = link.far().run(bind).map_err(Error::machine("listen at the far end"))?;
+    let handle = server.handle();
+    let mut site = Recording::new(Box::new(page.clone()), setup.think, Matching::Exact);
+    let thread = std::thread::Builder::new().name("servers".into()).spawn(move || {
+        let mut addresses = BTreeMap::new();
+        let mut log = |_: Instant, event: &Event<'_>| match event {
+            Event::Accepted { client, address } => drop(addresses.insert(*client, *address)),
+            Event::Closed { client, tcp, .. } => {
+                if let Some(address) = addresses.remove(client) {
+                    stats.lock().unwrap_or_else(|e| e.into_inner()).insert(address, (*tcp).clone());
+                }
+            }
+            Event::Secured { .. } | Event::Answered { .. } => {}
+        };
+        server.run(&mut site, &mut log)
+    });
+    Ok((handle, thread.map_err(Error::machine("start a thread"))?))
+}
+
+/// Starts the name server. A look-up takes a round trip of the link and what the server adds.
+fn serve_names(
+    setup: &Setup,
+    link: &Link,
+    zone: &Zone,
+    unmet: &mut Vec<String>,
+) -> Result<(dns::Stop, JoinHandle<std::io::Result<()>>), Error> {
+    let round_trip = setup.up.delay + setup.down.delay;
+    if !setup.dns.is_zero() && setup.dns < round_trip {
+        let ms = |d: Duration| d.as_millis_f64();
+        unmet.push(format!("a look-up takes a round trip of {} ms, not {}", ms(round_trip), ms(setup.dns)));
+    }
+    let (address, zone) = (name_server(link.block()), zone.clone());
+    let think = setup.dns.saturating_sub(round_trip);
+    let bind = || dns::Server::bind(address, zone, think);
+    let (server, stop) = link.far().run(bind).map_err(Error::machine("serve names at the far end"))?;
+    let thread = std::thread::Builder::new().name("names".into()).spawn(|| server.run());
+    Ok((stop, thread.map_err(Error::machine("start a thread"))?))
+}
