@@ -9,6 +9,8 @@ use lab::folder::Environment;
 use lab::network::Network;
 use lab::pages::Collected;
 use lab::plan::{FORMAT, Plan};
+use lab::setting::World;
+use lab::world::Track;
 
 use crate::args::{PlanArgs, RaceArgs};
 use crate::{Exit, print};
@@ -35,8 +37,9 @@ pub fn race(args: &RaceArgs) -> Result<Exit, Error> {
         print::complain(&"there is no page to race");
         return Ok(Exit::Partly);
     }
+    let track = Track::prepare(plan.world)?;
     listen_for_ctrl_c();
-    let (summary, seconds) = watch(args, &plan, &collected, &dir)?;
+    let (summary, seconds) = watch(args, &plan, &collected, &dir, &track)?;
     let report = if args.no_report { None } else { Some(report::write(&dir)?) };
     if args.json {
         print::out(&String::from_utf8_lossy(&lab::folder::json(&summary)));
@@ -61,6 +64,7 @@ fn watch(
     plan: &Plan,
     collected: &Collected,
     dir: &Path,
+    track: &Track,
 ) -> Result<(lab::summary::Summary, f64), Error> {
     // Draws nothing unless standard error is a terminal.
     let bar = if args.quiet || args.json { ProgressBar::hidden() } else { ProgressBar::no_length() };
@@ -74,7 +78,9 @@ fn watch(
         lab::race::Options {
             dir,
             resume: args.resume,
-            threads: args.threads.map_or(cores, |n| n as usize),
+            track,
+            // In the live world loads would disturb each other.
+            threads: args.threads.map_or(if plan.world == World::Live { 1 } else { cores }, |n| n as usize),
             environment: &environment(cores),
             cancel: &INTERRUPTED,
             progress: &|done| bar.set_position(done),
@@ -113,9 +119,10 @@ fn make_plan(args: &PlanArgs) -> Result<Plan, Error> {
         network.apply(&overrides)?;
         networks.push(network);
     }
-    let random = networks.iter().any(Network::is_random);
+    let random = args.live || networks.iter().any(Network::is_random);
     let plan = Plan {
         format: FORMAT,
+        world: if args.live { World::Live } else { World::Virtual },
         seed: args.seed,
         runs: args.runs.unwrap_or(if random { RUNS_RANDOM } else { 1 }),
         transports: args.transports.iter().map(ToString::to_string).collect(),
@@ -159,6 +166,7 @@ mod tests {
     fn the_default_folder_is_named_after_pages_network_and_plan() {
         let mut plan = Plan {
             format: FORMAT,
+            world: World::Virtual,
             seed: 1,
             runs: 1,
             transports: vec!["http1".into()],

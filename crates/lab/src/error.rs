@@ -46,6 +46,8 @@ pub enum Error {
         /// What it holds, and what to do.
         what: String,
     },
+    /// The machine does not let a load be made in the live world: why, and what helps.
+    Live(String),
     /// A load panicked: an invariant of our own does not hold, which is our fault.
     Invariant(Key),
 }
@@ -64,7 +66,7 @@ impl fmt::Display for Error {
             Error::Row { file, line, what } => write!(f, "{}:{line}: {what}", file.display()),
             Error::Plan { file, line: Some(line), what } => write!(f, "{file}:{line}: {what}"),
             Error::Plan { file, line: None, what } => write!(f, "{file}: {what}"),
-            Error::Asked(what) => f.write_str(what),
+            Error::Asked(what) | Error::Live(what) => f.write_str(what),
             Error::Folder { dir, what } => write!(f, "{}: {what}", dir.display()),
             Error::Invariant(Key { page, network, transport, run }) => write!(
                 f,

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::pages::Collected;
 use crate::plan::Plan;
 use crate::result::{Key, LoadRow, emit};
+use crate::setting::World;
 
 /// The plan.
 pub const PLAN: &str = "plan.toml";
@@ -29,6 +30,8 @@ pub const CONNECTIONS: &str = "connections.jsonl";
 pub const PAGES: &str = "pages.jsonl";
 /// [`crate::result::ProblemRow`]s.
 pub const PROBLEMS: &str = "problems.jsonl";
+/// [`crate::result::LiveRow`]s, of a run in the live world.
+pub const LIVE: &str = "live.jsonl";
 /// The [`crate::summary::Summary`].
 pub const SUMMARY: &str = "summary.json";
 
@@ -63,6 +66,8 @@ pub struct Rendered {
     pub requests: Vec<u8>,
     /// Its lines in `connections.jsonl`.
     pub connections: Vec<u8>,
+    /// Its line in `live.jsonl`, if it was made in the live world.
+    pub live: Vec<u8>,
 }
 
 /// A run folder open for appending.
@@ -73,6 +78,8 @@ pub struct Folder {
     loads: File,
     requests: File,
     connections: File,
+    /// In the live world.
+    live: Option<File>,
 }
 
 impl Folder {
@@ -94,11 +101,11 @@ impl Folder {
         write(dir, ENVIRONMENT, &json(env))?;
         write(dir, PAGES, &lines(pages.rows()))?;
         write(dir, PROBLEMS, &lines(pages.problems.iter()))?;
-        for rows in [LOADS, REQUESTS, CONNECTIONS] {
+        for rows in [LOADS, REQUESTS, CONNECTIONS].into_iter().chain(live_file(plan)) {
             write(dir, rows, b"")?;
         }
         write(dir, PLAN, plan.emit().as_bytes())?;
-        Self::open(dir, 0)
+        Self::open(dir, plan, 0)
     }
 
     /// Takes up the run in `dir`. The plan, the pages and the program must be those with which it began. `keys` are
@@ -134,11 +141,11 @@ impl Folder {
             let what = format!("was begun by velodrome {}, and this is {}", build(&began), build(env));
             return Err(folder(dir, &what));
         }
-        let done = cut(dir, keys)?;
-        Self::open(dir, done)
+        let done = cut(dir, plan, keys)?;
+        Self::open(dir, plan, done)
     }
 
-    fn open(dir: &Path, done: u64) -> Result<Self, Error> {
+    fn open(dir: &Path, plan: &Plan, done: u64) -> Result<Self, Error> {
         let append = |name: &str| {
             let path = dir.join(name);
             OpenOptions::new().append(true).open(&path).map_err(|e| Error::io("cannot write", &path, e))
@@ -149,6 +156,7 @@ impl Folder {
             loads: append(LOADS)?,
             requests: append(REQUESTS)?,
             connections: append(CONNECTIONS)?,
+            live: live_file(plan).map(append).transpose()?,
         })
     }
 
@@ -164,11 +172,13 @@ impl Folder {
 
     /// Appends the next load.
     pub fn append(&mut self, rows: &Rendered) -> Result<(), Error> {
-        for (file, name, bytes) in [
-            (&mut self.requests, REQUESTS, &rows.requests),
-            (&mut self.connections, CONNECTIONS, &rows.connections),
-            (&mut self.loads, LOADS, &rows.load),
-        ] {
+        let files = [
+            Some((&mut self.requests, REQUESTS, &rows.requests)),
+            Some((&mut self.connections, CONNECTIONS, &rows.connections)),
+            self.live.as_mut().map(|file| (file, LIVE, &rows.live)),
+            Some((&mut self.loads, LOADS, &rows.load)),
+        ];
+        for (file, name, bytes) in files.into_iter().flatten() {
             file.write_all(bytes).map_err(|e| Error::io("cannot write", &self.dir.join(name), e))?;
         }
         self.done += 1;
@@ -222,26 +232,33 @@ fn is_empty(dir: &Path) -> Result<bool, Error> {
     Ok(entries.next().is_none())
 }
 
-/// Cuts the three files of rows behind the last load that all of them hold whole, and returns how many remain.
-fn cut(dir: &Path, keys: impl Iterator<Item = Key>) -> Result<u64, Error> {
+/// The file that a run has beyond the others if it is one of the live world.
+fn live_file(plan: &Plan) -> Option<&'static str> {
+    (plan.world == World::Live).then_some(LIVE)
+}
+
+/// Cuts the files of rows behind the last load that all of them hold whole, and returns how many remain.
+fn cut(dir: &Path, plan: &Plan, keys: impl Iterator<Item = Key>) -> Result<u64, Error> {
     let mut loads = Whole::open(dir, LOADS)?;
     let mut requests = Whole::open(dir, REQUESTS)?;
     let mut connections = Whole::open(dir, CONNECTIONS)?;
+    let mut live = live_file(plan).map(|name| Whole::open(dir, name)).transpose()?;
     let mut done = 0;
     for key in keys {
         let Some(load) = loads.next::<LoadRow>()? else { break };
         if load.key != key
             || !requests.take(load.requests, &key)?
             || !connections.take(load.connections, &key)?
+            || !live.as_mut().map_or(Ok(true), |live| live.take(1, &key))?
         {
             break;
         }
         done += 1;
-        for file in [&mut loads, &mut requests, &mut connections] {
+        for file in [&mut loads, &mut requests, &mut connections].into_iter().chain(&mut live) {
             file.kept = file.read;
         }
     }
-    for file in [loads, requests, connections] {
+    for file in [loads, requests, connections].into_iter().chain(live) {
         file.cut()?;
     }
     Ok(done)

@@ -39,6 +39,7 @@ pub mod setting;
 pub mod stats;
 pub mod summary;
 mod words;
+pub mod world;
 
 pub use error::Error;
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::network::Network;
+use crate::setting::World;
 
 /// A plan, as its TOML file has it. Paths are relative to the working folder.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -11,6 +12,9 @@ use crate::network::Network;
 pub struct Plan {
     /// Version of this format; [`FORMAT`].
     pub format: u32,
+    /// Where loads are made; a plan that does not say means the virtual world.
+    #[serde(skip_serializing_if = "World::is_virtual", default)]
+    pub world: World,
     /// Every other seed derives from this one.
     pub seed: u64,
     /// Loads of each page on each network over each transport.
@@ -51,6 +55,11 @@ impl Plan {
     /// The plan as TOML, in one canonical order: equal plans give equal text.
     pub fn emit(&self) -> String {
         toml::to_string(self).expect("a plan holds nothing that TOML cannot")
+    }
+
+    /// Whether two loads of one page on one network over one transport may differ.
+    pub fn is_random_on(&self, network: &Network) -> bool {
+        self.world == World::Live || network.is_random()
     }
 
     /// The transports.
@@ -116,6 +125,7 @@ mod tests {
     fn plan() -> Plan {
         Plan {
             format: FORMAT,
+            world: World::Virtual,
             seed: SEED_MAX,
             runs: 3,
             transports: vec!["http1".into(), "spdy3.1".into()],

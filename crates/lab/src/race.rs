@@ -1,4 +1,4 @@
-//! A race from beginning to end: every load of a plan in the virtual world, and what they say.
+//! A race from beginning to end: every load of a plan, and what they say.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -8,8 +8,10 @@ use crate::folder::{self, Environment, Folder};
 use crate::pages::Collected;
 use crate::plan::Plan;
 use crate::record::{render, setup};
+use crate::result::emit;
 use crate::run::{Job, Jobs, run};
 use crate::summary::{Summary, summarise};
+use crate::world::Track;
 
 /// How a plan is carried out; none of it shows in the results.
 #[derive(Clone, Copy)]
@@ -18,7 +20,9 @@ pub struct Options<'a> {
     pub dir: &'a Path,
     /// Take up the run that the folder holds, if it holds one.
     pub resume: bool,
-    /// Threads.
+    /// Where the loads are made: the plan's world.
+    pub track: &'a Track,
+    /// Threads: loads made at once. In the live world they share the processor, and disturb each other if it is busy.
     pub threads: usize,
     /// What this is run by and on.
     pub environment: &'a Environment,
@@ -32,7 +36,10 @@ pub struct Options<'a> {
 ///
 /// `plan` must be checked, and its networks sealed.
 pub fn race(plan: &Plan, collected: &Collected, options: Options<'_>) -> Result<Summary, Error> {
-    let Options { dir, resume, threads, environment, cancel, progress } = options;
+    let Options { dir, resume, track, threads, environment, cancel, progress } = options;
+    if track.world() != plan.world {
+        return Err(Error::Asked(format!("the plan is for the {} world", plan.world)));
+    }
     let transports = plan.transports();
     let mut setups = Vec::new();
     for network in &plan.networks {
@@ -50,7 +57,10 @@ pub fn race(plan: &Plan, collected: &Collected, options: Options<'_>) -> Result<
         let key = jobs.key(job);
         let seed = plan.load_seed(&key.page, &key.network, key.run);
         let setup = &setups[job.network * transports.len() + job.transport];
-        render(&key, seed, setup.transport, job.page, &sim::load(job.page, setup, seed))
+        let (load, live) = track.load(job.page, setup, seed, &key)?;
+        let mut rows = render(&key, seed, setup.transport, job.page, &load);
+        live.iter().for_each(|row| emit(row, &mut rows.live));
+        Ok(rows)
     };
     progress(folder.done());
     run(jobs, &mut folder, threads, cancel, &load, progress)?;

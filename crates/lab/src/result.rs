@@ -220,6 +220,48 @@ pub struct ConnectionRow {
     pub timeouts: u64,
 }
 
+/// How a load of the live world was made: `live.jsonl`. Unlike the other rows it is as the machine was.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LiveRow {
+    /// Which load.
+    #[serde(flatten)]
+    pub key: Key,
+    /// What of the plan the live world could not do, in words.
+    pub unmet: Vec<String>,
+    /// Settings of the kernel's TCP, read back.
+    pub kernel: Vec<KnobRow>,
+    /// The emulated link towards the servers.
+    pub up: LiveWayRow,
+    /// The emulated link towards the client.
+    pub down: LiveWayRow,
+}
+
+/// A setting of the kernel.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct KnobRow {
+    /// `client` or `server`.
+    pub end: String,
+    /// A path below `/proc/sys/net`, or a metric of the route.
+    pub name: String,
+    /// What was asked for.
+    pub asked: String,
+    /// What the kernel had.
+    pub got: String,
+}
+
+/// How exact the emulated link was in one direction.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LiveWayRow {
+    /// Packets that it delivered.
+    pub packets: u64,
+    /// How late the median packet was, beyond the link's own delay.
+    pub late_median_us: Option<f64>,
+    /// How late 99 of 100 packets were at most.
+    pub late_p99_us: Option<f64>,
+    /// How late the latest was.
+    pub late_max_us: Option<f64>,
+}
+
 /// One page of the run: `pages.jsonl`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PageRow {

@@ -102,14 +102,14 @@ struct State<'a> {
     error: Option<(u64, Error)>,
 }
 
-/// Carries out what `folder` does not hold yet, on `threads` threads. `load` does one load; `progress` hears, in order,
+/// Carries out what `folder` does not hold yet, on `threads` threads. `load` does one load, or says why the machine does not let it; `progress` hears, in order,
 /// how many are written. `cancel` ends it early: loads that have begun are finished and written.
 pub fn run(
     jobs: Jobs<'_>,
     folder: &mut Folder,
     threads: usize,
     cancel: &AtomicBool,
-    load: &(dyn Fn(&Job<'_>) -> Rendered + Sync),
+    load: &(dyn Fn(&Job<'_>) -> Result<Rendered, Error> + Sync),
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<(), Error> {
     let threads = threads.max(1);
@@ -122,7 +122,7 @@ pub fn run(
                 while let Some(n) = claim(&state, &turn, jobs.len(), window, cancel) {
                     let job = jobs.get(n);
                     let rows = catch_unwind(AssertUnwindSafe(|| load(&job)))
-                        .map_err(|_| Error::Invariant(jobs.key(&job)));
+                        .unwrap_or_else(|_| Err(Error::Invariant(jobs.key(&job))));
                     hand_in(&mut lock(&state), n, rows, progress);
                     turn.notify_all();
                 }

@@ -127,6 +127,24 @@ words! {
 }
 
 words! {
+    /// Where loads are made.
+    #[derive(Default)]
+    World, "world":
+    /// In virtual time: deterministic, and without privileges.
+    #[default]
+    Virtual = "virtual",
+    /// Over the kernel's TCP, real TLS and an emulated link, in real time.
+    Live = "live",
+}
+
+impl World {
+    /// Whether it is the one that a plan means when it does not say.
+    pub(crate) fn is_virtual(&self) -> bool {
+        *self == World::Virtual
+    }
+}
+
+words! {
     /// Which connections TLS secures, where it is spoken at all.
     TlsScope, "TLS scope":
     /// Those to hosts whose URLs say `https`.

@@ -186,7 +186,7 @@ pub fn summarise(dir: &Path) -> Result<Summary, Error> {
         }
     }
     // Runs that cannot differ are one observation, however often it is made.
-    let runs_differ = plan.runs > 1 && plan.networks.iter().all(Network::is_random);
+    let runs_differ = plan.runs > 1 && plan.networks.iter().all(|n| plan.is_random_on(n));
     let unit = if pages.len() == 1 && runs_differ { Unit::Run } else { Unit::Page };
     let loads_planned = [pages.len(), plan.networks.len(), plan.transports.len(), plan.runs as usize]
         .iter()

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::network::{Network, PROFILES};
 use crate::plan::Plan;
 use crate::result::PageRow;
-use crate::setting::{Compute, HostRtt, Line, Stack, Think, Tls};
+use crate::setting::{Compute, HostRtt, Line, Stack, Think, Tls, World};
 use crate::summary::{NetworkSummary, Summary, TransportSummary, Unit};
 
 /// A network's conditions, one line for the link, one for the stacks, one for the rest, and one for what was changed
@@ -185,8 +185,11 @@ pub(crate) fn notes(plan: &Plan, pages: &[PageRow], summary: &Summary) -> Vec<St
         ));
     }
     for n in &plan.networks {
-        match (n.is_random(), plan.runs) {
+        match (plan.is_random_on(n), plan.runs) {
             (false, 2..) => out.push(format!("{}: nothing is random, so its runs are all alike", n.name)),
+            (true, 1) if plan.world == World::Live => {
+                out.push(format!("{}: no two live loads are alike, and each page was loaded once", n.name))
+            }
             (true, 1) => {
                 out.push(format!("{}: loss or jitter is random, and each page was loaded once", n.name))
             }

@@ -34,6 +34,7 @@ fn race(name: &str, networks: &[&str], runs: u32, overrides: &Overrides) -> Race
         network
     };
     let plan = Plan {
+        world: lab::setting::World::Virtual,
         format: FORMAT,
         seed: 1,
         runs,
@@ -53,6 +54,7 @@ fn race(name: &str, networks: &[&str], runs: u32, overrides: &Overrides) -> Race
     let dir = std::env::temp_dir().join(format!("velodrome-race-{}-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&dir);
     let options = lab::race::Options {
+        track: &lab::world::Track::VIRTUAL,
         dir: &dir,
         resume: false,
         threads: 2,

@@ -38,6 +38,7 @@ mod stage;
 
 use std::fmt;
 use std::io;
+use std::sync::OnceLock;
 
 use load::{Load, Setup};
 use page::Page;
@@ -53,7 +54,7 @@ pub use kernel::{Kernel, Knob};
 pub struct World {
     privilege: Privilege,
     /// Made when it is first needed.
-    authority: Option<Authority>,
+    authority: OnceLock<Authority>,
 }
 
 /// A load, and what is known of how it was made.
@@ -118,23 +119,31 @@ impl From<tls::Error> for Error {
 impl World {
     /// A world for loads, given the right to make networks.
     pub fn new(privilege: Privilege) -> Self {
-        Self { privilege, authority: None }
+        Self { privilege, authority: OnceLock::new() }
     }
 
-    /// Loads `page`, which must be valid, and says what came of it. Takes the time that the load takes, and some 50 ms more.
+    /// Loads `page`, which must be valid, and says what came of it. Takes the time that the load takes, and some 50 ms more. Several
+    /// loads may go on at once, on threads of their own: they share nothing but the processor.
     ///
     /// # Errors
     /// If the machine does not let it; a page that cannot be loaded is no error, but an incomplete load.
-    pub fn load(&mut self, page: &Page, setup: &Setup, seed: u64) -> Result<Run, Error> {
+    pub fn load(&self, page: &Page, setup: &Setup, seed: u64) -> Result<Run, Error> {
         let authority = match &setup.tls {
             None => None,
-            Some(_) if self.authority.is_some() => self.authority.as_ref(),
-            Some(tls) => Some(&*self.authority.insert(Authority::new(tls.signature)?)),
+            Some(tls) => Some(self.authority(tls.signature)?),
         };
         let stage = stage::Stage::build(self.privilege, page, setup, seed, authority)?;
         let driver = driver::Driver::new(page, setup, &stage)?;
         let near = driver.run()?;
         stage.strike(near)
+    }
+
+    fn authority(&self, signature: ::tls::Signature) -> Result<&Authority, Error> {
+        if self.authority.get().is_none() {
+            // Another load may have been faster; then its authority is as good.
+            let _ = self.authority.set(Authority::new(signature)?);
+        }
+        Ok(self.authority.get().expect("it has just been set"))
     }
 }
 

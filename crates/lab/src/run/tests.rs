@@ -14,6 +14,7 @@ use crate::scratch::Dir;
 fn plan() -> Plan {
     Plan {
         format: FORMAT,
+        world: crate::setting::World::Virtual,
         seed: 7,
         runs: 3,
         transports: vec!["http1".into(), "spdy3.1".into()],
@@ -64,7 +65,7 @@ fn race(dir: &Path, threads: usize, stop_after: u64) -> Result<(), Error> {
             cancel.store(true, Ordering::Relaxed);
         }
     };
-    run(jobs, &mut folder, threads, &cancel, &|job| made_up(jobs, job), &progress)
+    run(jobs, &mut folder, threads, &cancel, &|job| Ok(made_up(jobs, job)), &progress)
 }
 
 fn bytes(dir: &Path) -> Vec<Vec<u8>> {
@@ -145,7 +146,7 @@ fn a_load_that_panics_ends_the_run_and_is_named() {
     let mut folder = Folder::create(dir.path(), &plan, &collected, &environment()).unwrap();
     let load = |job: &Job<'_>| {
         assert!(job.page.id != "p3", "this panic is the test's own");
-        made_up(jobs, job)
+        Ok(made_up(jobs, job))
     };
     let cancel = AtomicBool::new(false);
     let error = run(jobs, &mut folder, 3, &cancel, &load, &|_| {}).unwrap_err().to_string();
@@ -163,7 +164,7 @@ fn no_more_loads_wait_to_be_written_than_a_few_a_thread() {
     let load = |job: &Job<'_>| {
         let ahead = begun.fetch_add(1, Ordering::SeqCst) + 1 - written.load(Ordering::SeqCst);
         most.fetch_max(ahead, Ordering::SeqCst);
-        made_up(jobs, job)
+        Ok(made_up(jobs, job))
     };
     let progress = |done| written.store(done, Ordering::SeqCst);
     run(jobs, &mut folder, 2, &AtomicBool::new(false), &load, &progress).unwrap();

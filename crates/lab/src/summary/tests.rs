@@ -17,6 +17,7 @@ fn race(
     let dir = scratch::Dir::new(&format!("summary-{}-{pages}-{runs}", network.name.replace('/', "-")));
     let plan = Plan {
         format: FORMAT,
+        world: crate::setting::World::Virtual,
         seed: 1,
         runs,
         transports: vec!["http1".into(), "spdy3.1".into()],
@@ -41,7 +42,7 @@ fn race(
     let mut folder = Folder::create(dir.path(), &plan, &collected, &environment).unwrap();
     let load = |job: &crate::run::Job<'_>| {
         let page = job.page.id[1..].parse().unwrap();
-        scratch::rows(&jobs.key(job), 1, plt_ms(page, job.transport, job.run).map(|ms| ms * 1_000))
+        Ok(scratch::rows(&jobs.key(job), 1, plt_ms(page, job.transport, job.run).map(|ms| ms * 1_000)))
     };
     run(jobs, &mut folder, 1, &AtomicBool::new(false), &load, &|_| {}).unwrap();
     summarise(dir.path()).unwrap()

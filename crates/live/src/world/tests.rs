@@ -58,7 +58,7 @@ fn assert_complete(page: &Page, run: &Run) {
 
 #[test]
 fn a_page_arrives_whole_over_every_transport() {
-    let (Some(mut world), page) = (world(), page()) else { return };
+    let (Some(world), page) = (world(), page()) else { return };
     for transport in
         [Transport::Http1, Transport::Spdy(spdy::Version::V3_1), Transport::Spdy(spdy::Version::V2)]
     {
@@ -70,7 +70,7 @@ fn a_page_arrives_whole_over_every_transport() {
 /// A look-up and a handshake cross the link: neither is faster than its round trips.
 #[test]
 fn the_link_is_between_the_browser_and_everything_else() {
-    let (Some(mut world), page) = (world(), page()) else { return };
+    let (Some(world), page) = (world(), page()) else { return };
     let mut setup = setup(Transport::Http1);
     setup.host_rtt = HostRtt::Spread(Duration::from_millis(30));
     let distances = setup.host_rtt.extra(&page);
@@ -88,7 +88,7 @@ fn the_link_is_between_the_browser_and_everything_else() {
 
 #[test]
 fn what_a_setup_says_of_tcp_is_what_the_kernel_has_or_is_said_to_be_unmet() {
-    let (Some(mut world), page) = (world(), page()) else { return };
+    let (Some(world), page) = (world(), page()) else { return };
     let mut setup = setup(Transport::Http1);
     setup.server_tcp =
         tcp::Config { initial_cwnd: 3, congestion: tcp::Congestion::Reno, sack: false, ..setup.server_tcp };
@@ -128,7 +128,7 @@ mod tls {
     /// Round trips between TCP's handshake and the first request: 2 for TLS 1.2 in full, 1 for the others.
     #[test]
     fn handshakes_take_the_round_trips_that_they_take() {
-        let (Some(mut world), page) = (world(), page()) else { return };
+        let (Some(world), page) = (world(), page()) else { return };
         let trip = Duration::from_millis(20);
         let false_start = Config { false_start: true, ..Config::new(Mode::Tls12Full) };
         for (tls, trips) in [
