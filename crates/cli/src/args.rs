@@ -134,6 +134,9 @@ pub struct PlanArgs {
     /// The seed from which all chance derives.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=lab::plan::SEED_MAX))]
     pub seed: u64,
+    /// Load over the kernel's TCP and real TLS, across an emulated link, in real time (Linux; for TLS a build with `--features tls`).
+    #[arg(long)]
+    pub live: bool,
     #[command(flatten)]
     pub settings: SettingArgs,
 }

@@ -8,6 +8,7 @@ use lab::plan::{FORMAT, Plan};
 
 fn main() -> Result<(), lab::Error> {
     let plan = Plan {
+        world: lab::setting::World::Virtual,
         format: FORMAT,
         seed: 1,
         runs: 1,
@@ -27,6 +28,7 @@ fn main() -> Result<(), lab::Error> {
         cores: 2,
     };
     let options = lab::race::Options {
+        track: &lab::world::Track::VIRTUAL,
         dir: &dir,
         resume: false,
         threads: 2,
