@@ -157,7 +157,8 @@ impl Config {
         }
     }
 
-    /// nginx 1.9.4: everything the peer may send at once, 100 streams, chunks of 8 KiB, no compression.
+    /// nginx 1.9.4: everything the peer may send at once, 100 streams, chunks of 8 KiB, no compression. It said so after its
+    /// first SYN_REPLY; here it comes first, which no client can tell but by the time.
     pub fn nginx(version: Version) -> Self {
         let all = WindowPolicy::half(i32::MAX as u32);
         Self {

@@ -85,6 +85,11 @@ mod limits;
 mod session;
 pub mod trace;
 
+/// The README's example runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 use std::fmt;
 use std::str::FromStr;
 
