@@ -13,7 +13,7 @@
 //!
 //! * Each host has its own address and its own server; every connection is its own pair of TCP endpoints. All share
 //!   the access link, whose queues are the only ones.
-//! * A name look-up costs a fixed time, once a name; its packets do not travel the link.
+//! * A name is looked up once; question and answer cross the access link. The name server stands at its far end.
 //! * Servers are never short of processor time: a response is ready after its own thinking time, whatever else the
 //!   server does. TLS costs the time that its configuration says.
 //! * A connection is torn down with FIN when a rule of the client or server says so; at the end of the load, open
@@ -27,6 +27,7 @@
 //! carries, since the transports send different packets.
 
 mod connection;
+mod names;
 mod queue;
 mod world;
 

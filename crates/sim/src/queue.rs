@@ -23,7 +23,11 @@ pub(crate) enum Event {
     Origin { connection: u32 },
     /// The browser's timer.
     Browser,
-    /// A name has been looked up.
+    /// The name server answers.
+    NameServer { host: u32 },
+    /// The resolver looks whether it must ask again.
+    Lookup { host: u32 },
+    /// A name is known without a question.
     Resolved { host: u32 },
 }
 

@@ -10,6 +10,7 @@ use load::{Load, Outcome, Setup};
 use page::Page;
 
 use crate::connection::{Connection, End};
+use crate::names::{Names, Step, answer_len, question_len};
 use crate::queue::{Alarm, Event, EventQueue, Side};
 
 /// A segment on its way, with the connection it belongs to.
@@ -19,13 +20,31 @@ struct Packet {
     segment: tcp::Segment,
 }
 
-impl link::Packet for Packet {
+/// What crosses the access link.
+#[derive(Clone, Copy)]
+enum Crossing {
+    Tcp(Packet),
+    /// A question for the name of a host, or its answer, and its bytes.
+    Name {
+        host: u32,
+        len: u32,
+    },
+}
+
+impl link::Packet for Crossing {
     fn wire_len(&self) -> u32 {
-        self.segment.wire_len()
+        match self {
+            Crossing::Tcp(packet) => packet.segment.wire_len(),
+            Crossing::Name { len, .. } => *len,
+        }
     }
 
     fn flow(&self) -> u64 {
-        u64::from(self.connection)
+        match self {
+            Crossing::Tcp(packet) => u64::from(packet.connection),
+            // All from one port to one port, as a resolver's are.
+            Crossing::Name { .. } => u64::MAX,
+        }
     }
 }
 
@@ -50,8 +69,9 @@ pub(crate) struct World<'p> {
     browser_alarm: Alarm,
     hosts: Vec<Host<'p>>,
     connections: Vec<Connection>,
-    down: Path<Packet>,
-    up: Path<Packet>,
+    names: Names,
+    down: Path<Crossing>,
+    up: Path<Crossing>,
     /// The first thing that went wrong between the engines.
     fault: Option<String>,
 }
@@ -76,6 +96,7 @@ impl<'p> World<'p> {
             browser_alarm: Alarm::default(),
             hosts: hosts.collect(),
             connections: Vec::new(),
+            names: Names::new(setup, page.hosts.len()),
             down: Path::new(&setup.down, rng.substream("link.down")),
             up: Path::new(&setup.up, rng.substream("link.up")),
             fault: None,
@@ -102,14 +123,22 @@ impl<'p> World<'p> {
         let now = self.now;
         match event {
             Event::Down => {
-                while let Some(packet) = self.down.pop(now) {
-                    self.arrive(packet, Side::Client);
+                while let Some(crossing) = self.down.pop(now) {
+                    match crossing {
+                        Crossing::Tcp(packet) => self.arrive(packet, Side::Client),
+                        Crossing::Name { host, .. } => self.answered(host),
+                    }
                 }
                 self.events.arm_down(self.down.next_time());
             }
             Event::Up => {
-                while let Some(packet) = self.up.pop(now) {
-                    self.cross_to_server(packet);
+                while let Some(crossing) = self.up.pop(now) {
+                    match crossing {
+                        Crossing::Tcp(packet) => self.cross_to_server(packet),
+                        Crossing::Name { host, .. } => {
+                            self.events.push(self.names.answer_at(now), Event::NameServer { host });
+                        }
+                    }
                 }
                 self.events.arm_up(self.up.next_time());
             }
@@ -119,7 +148,7 @@ impl<'p> World<'p> {
             }
             Event::AtLink { host } => {
                 let packet = self.hosts[host as usize].to_link.pop_front().expect("a packet an event");
-                self.enter_down(packet);
+                self.enter_down(Crossing::Tcp(packet));
             }
             Event::End { connection, side } => {
                 let end = self.connections[connection as usize].end(side);
@@ -144,10 +173,15 @@ impl<'p> World<'p> {
                     self.pump();
                 }
             }
-            Event::Resolved { host } => {
-                self.browser.handle_resolved(now, host, true);
+            Event::NameServer { host } => {
+                let len = answer_len(&self.page.hosts[host as usize].name);
+                self.enter_down(Crossing::Name { host, len });
+            }
+            Event::Lookup { host } => {
+                self.look_up(host);
                 self.pump();
             }
+            Event::Resolved { host } => self.answered(host),
         }
     }
 
@@ -173,9 +207,7 @@ impl<'p> World<'p> {
 
     fn act(&mut self, action: Action) {
         match action {
-            Action::Resolve { host } => {
-                self.events.push(self.now + self.setup.dns, Event::Resolved { host });
-            }
+            Action::Resolve { host } => self.look_up(host),
             Action::Connect { connection, host, resume } => {
                 debug_assert_eq!(connection as usize, self.connections.len());
                 let entry = self.open(host, resume);
@@ -186,6 +218,26 @@ impl<'p> World<'p> {
                 self.connections[connection as usize].client.closing = true;
                 self.send(connection, Side::Client);
             }
+        }
+    }
+
+    fn look_up(&mut self, host: u32) {
+        match self.names.go_on(self.now, host) {
+            Step::Ask(again) => {
+                let len = question_len(&self.page.hosts[host as usize].name);
+                self.enter_up(Crossing::Name { host, len });
+                self.events.push(again, Event::Lookup { host });
+            }
+            Step::Known(at) => self.events.push(at, Event::Resolved { host }),
+            Step::GiveUp => self.browser.handle_resolved(self.now, host, false),
+            Step::Done => {}
+        }
+    }
+
+    fn answered(&mut self, host: u32) {
+        if self.names.take(host) {
+            self.browser.handle_resolved(self.now, host, true);
+            self.pump();
         }
     }
 
@@ -330,7 +382,7 @@ impl<'p> World<'p> {
             };
             let packet = Packet { connection: id, segment };
             match side {
-                Side::Client => self.enter_up(packet),
+                Side::Client => self.enter_up(Crossing::Tcp(packet)),
                 Side::Server => self.cross_to_link(packet),
             }
         }
@@ -383,13 +435,13 @@ impl<'p> World<'p> {
         }
     }
 
-    fn enter_up(&mut self, packet: Packet) {
-        self.up.push(self.now, packet);
+    fn enter_up(&mut self, crossing: Crossing) {
+        self.up.push(self.now, crossing);
         self.events.arm_up(self.up.next_time());
     }
 
-    fn enter_down(&mut self, packet: Packet) {
-        self.down.push(self.now, packet);
+    fn enter_down(&mut self, crossing: Crossing) {
+        self.down.push(self.now, crossing);
         self.events.arm_down(self.down.next_time());
     }
 
@@ -407,7 +459,7 @@ impl<'p> World<'p> {
         let id = self.connections[packet.connection as usize].host;
         let host = &mut self.hosts[id as usize];
         if host.distance.is_zero() {
-            return self.enter_down(packet);
+            return self.enter_down(Crossing::Tcp(packet));
         }
         host.to_link.push_back(packet);
         self.events.push(self.now + host.distance, Event::AtLink { host: id });

@@ -1,0 +1,141 @@
+//! Look-ups: a question and an answer that cross the access link like everything else, and are lost like everything else.
+//!
+//! The name server is where the link ends. It answers after what the setup's look-up time exceeds the link's round trip by; so
+//! a look-up takes that time, and what queues and the line add. Where the setup's time is less than the round trip, somebody
+//! nearer answers: nothing crosses the link, and a look-up takes that time.
+
+use base::{Duration, Instant};
+
+use load::Setup;
+
+/// How long the resolver waits for an answer before it asks again, and how often it asks.
+const PATIENCE: Duration = Duration::from_secs(1);
+const TRIES: u32 = 4;
+
+/// Bytes of a question's packet beyond the name: IP 20, UDP 8, and of RFC 1035 the header 12, the name's first length and its end 2,
+/// type and class 4.
+const QUESTION: u32 = 20 + 8 + 12 + 2 + 4;
+
+/// Bytes that an answer with one address has beyond its question: a pointer to the name 2, type, class, TTL and length 10, the address 4.
+const ANSWER: u32 = 2 + 10 + 4;
+
+/// Look-ups of one load.
+pub(crate) struct Names {
+    /// What the name server takes; `None` if nothing crosses the link.
+    think: Option<Duration>,
+    dns: Duration,
+    /// By host: how often its name was asked for, and whether the answer has come.
+    asked: Vec<(u32, bool)>,
+}
+
+/// What is to be done about a look-up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// Send the question, and look again at this moment.
+    Ask(Instant),
+    /// Nothing crosses the link: the answer is there at this moment.
+    Known(Instant),
+    /// Nobody answers.
+    GiveUp,
+    /// The answer has come already.
+    Done,
+}
+
+impl Names {
+    pub(crate) fn new(setup: &Setup, hosts: usize) -> Self {
+        let round_trip = setup.up.delay + setup.down.delay;
+        let think =
+            (setup.dns >= round_trip && !setup.dns.is_zero()).then(|| setup.dns.saturating_sub(round_trip));
+        Self { think, dns: setup.dns, asked: vec![(0, false); hosts] }
+    }
+
+    /// The browser asks for a name, or the moment has come that an earlier step named.
+    pub(crate) fn go_on(&mut self, now: Instant, host: u32) -> Step {
+        let (asked, answered) = &mut self.asked[host as usize];
+        if *answered {
+            return Step::Done;
+        }
+        if self.think.is_none() {
+            return Step::Known(now + self.dns);
+        }
+        if *asked == TRIES {
+            *answered = true;
+            return Step::GiveUp;
+        }
+        *asked += 1;
+        Step::Ask(now + PATIENCE)
+    }
+
+    /// When the server answers a question that reaches it now.
+    pub(crate) fn answer_at(&self, now: Instant) -> Instant {
+        now + self.think.unwrap_or_default()
+    }
+
+    /// Takes an answer; whether it is the first.
+    pub(crate) fn take(&mut self, host: u32) -> bool {
+        !std::mem::replace(&mut self.asked[host as usize].1, true)
+    }
+}
+
+/// Bytes of the packet with the question for a name.
+pub(crate) fn question_len(name: &str) -> u32 {
+    QUESTION + name.len() as u32
+}
+
+/// Bytes of the packet with its answer.
+pub(crate) fn answer_len(name: &str) -> u32 {
+    question_len(name) + ANSWER
+}
+
+#[cfg(test)]
+mod tests {
+    use client::Transport;
+
+    use super::*;
+
+    fn names(dns_ms: u64) -> Names {
+        let path = link::PathConfig { delay: Duration::from_millis(10), ..link::PathConfig::default() };
+        let setup = Setup {
+            down: path.clone(),
+            up: path,
+            dns: Duration::from_millis(dns_ms),
+            ..Setup::new(Transport::Http1)
+        };
+        Names::new(&setup, 1)
+    }
+
+    #[test]
+    fn a_look_up_takes_a_round_trip_and_what_the_server_adds() {
+        let mut names = names(50);
+        assert_eq!(names.go_on(Instant::ZERO, 0), Step::Ask(Instant::ZERO + PATIENCE));
+        assert_eq!(names.answer_at(Instant::ZERO), Instant::ZERO + Duration::from_millis(30));
+        assert!(names.take(0));
+        assert!(!names.take(0), "an answer that comes twice counts once");
+        assert_eq!(names.go_on(Instant::ZERO + PATIENCE, 0), Step::Done);
+    }
+
+    #[test]
+    fn a_question_that_is_lost_is_asked_again_and_at_last_given_up() {
+        let mut names = names(20);
+        let mut now = Instant::ZERO;
+        for _ in 0..TRIES {
+            assert_eq!(names.go_on(now, 0), Step::Ask(now + PATIENCE));
+            now += PATIENCE;
+        }
+        assert_eq!(names.go_on(now, 0), Step::GiveUp);
+        assert!(!names.take(0), "who has given up does not listen");
+    }
+
+    #[test]
+    fn what_takes_less_than_a_round_trip_does_not_cross_the_link() {
+        let at = Instant::ZERO + Duration::from_millis(19);
+        assert_eq!(names(19).go_on(Instant::ZERO, 0), Step::Known(at));
+        assert_eq!(names(0).go_on(Instant::ZERO, 0), Step::Known(Instant::ZERO));
+    }
+
+    /// RFC 1035 §4.1: 12 + 15 + 4 bytes ask for `a.example.com`, 16 more answer with one address; UDP and IP add 28.
+    #[test]
+    fn packets_have_the_bytes_that_they_have() {
+        assert_eq!((question_len("a.example.com"), answer_len("a.example.com")), (28 + 31, 28 + 47));
+    }
+}
