@@ -216,13 +216,35 @@ impl Server {
         site: &mut C,
         log: &mut dyn FnMut(Instant, &Event<'_>),
     ) -> io::Result<Summary> {
+        self.run_sites(std::slice::from_mut(site), log)
+    }
+
+    /// The same with a site for each of the server's [addresses](Self::addresses), in their order.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn run_each<C: Content>(
+        self,
+        sites: &mut [C],
+        log: &mut dyn FnMut(Instant, &Event<'_>),
+    ) -> io::Result<Summary> {
+        assert_eq!(sites.len(), self.listeners.len(), "a site for each address");
+        self.run_sites(sites, log)
+    }
+
+    /// `sites` is one for all addresses, or one for each.
+    fn run_sites<C: Content>(
+        self,
+        sites: &mut [C],
+        log: &mut dyn FnMut(Instant, &Event<'_>),
+    ) -> io::Result<Summary> {
         let Self { config, reactor, listeners, stop } = self;
         let places = Vec::new();
         let mut track = Track {
             config: &config,
             reactor,
             listeners,
-            site,
+            sites,
             log,
             places,
             open: 0,
@@ -239,6 +261,8 @@ impl Server {
 /// A client in its place, with the deadline it is listed under.
 struct Place<C: Content> {
     client: Client<C>,
+    /// Index of the site that it is served.
+    site: usize,
     deadline: Option<Instant>,
     /// Whether it waits for a turn.
     queued: bool,
@@ -249,7 +273,7 @@ struct Track<'t, C: Content> {
     config: &'t Config,
     reactor: Reactor,
     listeners: Vec<TcpListener>,
-    site: &'t mut C,
+    sites: &'t mut [C],
     log: &'t mut dyn FnMut(Instant, &Event<'_>),
     /// Clients; a token is a place's index behind the listeners'.
     places: Vec<Option<Place<C>>>,
@@ -350,7 +374,7 @@ impl<C: Content> Track<'_, C> {
             }
             let Some(&listener) = self.accepting.front() else { return };
             match self.listeners[listener].accept() {
-                Ok((tcp, address)) => self.welcome(tcp, address),
+                Ok((tcp, address)) => self.welcome(tcp, address, listener),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     self.accepting.pop_front();
                 }
@@ -360,7 +384,7 @@ impl<C: Content> Track<'_, C> {
         }
     }
 
-    fn welcome(&mut self, mut tcp: TcpStream, address: SocketAddr) {
+    fn welcome(&mut self, mut tcp: TcpStream, address: SocketAddr, listener: usize) {
         let now = self.reactor.now();
         let index = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
@@ -377,7 +401,8 @@ impl<C: Content> Track<'_, C> {
             return self.free.push(index);
         }
         let client = Client::new(number, tcp, now);
-        self.places[index] = Some(Place { client, deadline: None, queued: false });
+        let site = listener.min(self.sites.len() - 1);
+        self.places[index] = Some(Place { client, site, deadline: None, queued: false });
         self.open += 1;
         self.queue(index);
     }
@@ -385,7 +410,7 @@ impl<C: Content> Track<'_, C> {
     fn go_on(&mut self, index: usize) {
         let Some(place) = &mut self.places[index] else { return };
         place.queued = false;
-        let next = place.client.go_on(&self.reactor, self.config, self.site, self.log);
+        let next = place.client.go_on(&self.reactor, self.config, &mut self.sites[place.site], self.log);
         let deadline = match next {
             Next::Wait(deadline) => deadline,
             Next::Again => {

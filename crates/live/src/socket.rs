@@ -20,6 +20,17 @@ pub fn prepare(socket: &impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
+/// Has the kernel hold back what does not fill a segment (`TCP_CORK`, tcp(7)), or send it.
+pub(crate) fn cork(socket: &impl AsFd, on: bool) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return SockRef::from(socket).set_tcp_cork(on);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        let _ = (socket, on);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
 /// What the kernel has counted on a TCP socket, as far as `TCP_INFO` (tcp(7)) tells: bytes, segments, retransmissions, timeouts, the
 /// round-trip time, cwnd and ssthresh. The other counters stay zero, and so do those that an old kernel does not know.
 ///

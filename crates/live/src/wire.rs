@@ -5,6 +5,7 @@ use std::io;
 use bytes::{Buf, BytesMut};
 
 use crate::Stream;
+use crate::socket::cork;
 
 /// Bytes asked of an engine at a time: one full TLS record, and no more than the kernel holds unsent.
 const PIECE: usize = 16 * 1024;
@@ -40,12 +41,20 @@ pub struct Wire {
     pending: BytesMut,
     input: BytesMut,
     stats: WireStats,
+    /// The kernel holds back what does not fill a segment.
+    corked: bool,
 }
 
 impl Wire {
     /// A wire with nothing on it.
     pub fn new(stream: Stream) -> Self {
-        Self { stream, pending: BytesMut::new(), input: BytesMut::new(), stats: WireStats::default() }
+        Self {
+            stream,
+            pending: BytesMut::new(),
+            input: BytesMut::new(),
+            stats: WireStats::default(),
+            corked: false,
+        }
     }
 
     /// The stream below.
@@ -77,7 +86,12 @@ impl Wire {
                 }
             }
             if self.pending.is_empty() {
+                self.cork(false);
                 return Ok(Written::All);
+            }
+            // More will follow: a piece must not end in a short segment.
+            if self.pending.len() >= PIECE {
+                self.cork(true);
             }
             match self.stream.write(&self.pending) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -91,6 +105,13 @@ impl Wire {
             }
         }
         Ok(Written::Share)
+    }
+
+    fn cork(&mut self, on: bool) {
+        // Where there is no cork, segments are shorter, and that is all.
+        if self.corked != on && cork(self.stream.tcp(), on).is_ok() {
+            self.corked = on;
+        }
     }
 
     /// Reads once. `None` when there is nothing yet; empty at the end.

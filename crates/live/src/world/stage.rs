@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use base::{Duration, Instant};
 use load::Setup;
-use origin::{Matching, Recording};
+use origin::Recording;
 use page::Page;
 
 use super::connection::Secured;
@@ -82,7 +82,8 @@ impl Stage {
         };
         let (acceptor, secured) = tls.unzip();
         let stats = ServerStats::default();
-        let (servers, servers_thread) = serve(page, setup, &link, &zone, acceptor, stats.clone())?;
+        let (servers, servers_thread) =
+            serve(&Arc::new(page.clone()), setup, &link, &zone, acceptor, stats.clone())?;
         let name_server = serve_names(setup, &link, &zone, &mut unmet)?;
         let none = || page.hosts.iter().map(|_| None);
         let mut stage = Self {
@@ -208,17 +209,22 @@ fn secure(
 
 /// Starts the servers of all hosts on one thread.
 fn serve(
-    page: &Page,
+    page: &Arc<Page>,
     setup: &Setup,
     link: &Link,
     zone: &Zone,
     acceptor: Option<Acceptor>,
     stats: ServerStats,
 ) -> Result<(serve::Handle, JoinHandle<std::io::Result<serve::Summary>>), Error> {
-    let mut listen: Vec<SocketAddr> =
-        page.hosts.iter().map(|host| SocketAddr::new(IpAddr::V4(zone[&host.name]), host.port)).collect();
-    listen.sort();
-    listen.dedup();
+    let (mut listen, mut sites) = (Vec::new(), Vec::new());
+    for (id, host) in (0..).zip(&page.hosts) {
+        let address = SocketAddr::new(IpAddr::V4(zone[&host.name]), host.port);
+        // Of two hosts that differ in the scheme alone the first is there.
+        if !listen.contains(&address) {
+            listen.push(address);
+            sites.push(Recording::of_host(page.clone(), id, setup.think));
+        }
+    }
     let spdy = setup.spdy.clone();
     let config = serve::Config {
         tls: acceptor,
@@ -234,7 +240,6 @@ fn serve(
     let bind = || Server::bind(&listen, config);
     let server = link.far().run(bind).map_err(Error::machine("listen at the far end"))?;
     let handle = server.handle();
-    let mut site = Recording::new(Box::new(page.clone()), setup.think, Matching::Exact);
     let thread = std::thread::Builder::new().name("servers".into()).spawn(move || {
         let mut addresses = BTreeMap::new();
         let mut log = |_: Instant, event: &Event<'_>| match event {
@@ -246,7 +251,7 @@ fn serve(
             }
             Event::Secured { .. } | Event::Answered { .. } => {}
         };
-        server.run(&mut site, &mut log)
+        server.run_each(&mut sites, &mut log)
     });
     Ok((handle, thread.map_err(Error::machine("start a thread"))?))
 }
