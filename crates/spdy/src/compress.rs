@@ -123,7 +123,7 @@ impl Decompressor {
         loop {
             if self.buffer.len() == len {
                 // One byte more than is allowed tells that it is too much.
-                self.buffer.resize((2 * len).max(ROOM).min(limits.block as usize + 1), 0);
+                self.buffer.resize((2 * len).max(ROOM).min((limits.block as usize).saturating_add(1)), 0);
             }
             let (read, written) = (inflate.total_in(), inflate.total_out());
             let outcome = inflate.decompress(block, &mut self.buffer[len..], InflateFlush::SyncFlush);

@@ -357,7 +357,7 @@ impl<B: AsRef<[u8]>> Control<B> {
     /// Appends the frame. `Unknown` has no contents to send and comes out as zeros of its length.
     ///
     /// # Panics
-    /// If the payload is longer than 2²⁴ − 1 bytes; blocks are checked before they are compressed.
+    /// If the payload is longer than 2²⁴ − 1 bytes; a session checks blocks before it compresses them.
     pub fn emit(&self, version: Version, out: &mut impl BufMut) {
         let mut flags = 0;
         let mut fixed = [0; 10];
@@ -399,23 +399,18 @@ impl<B: AsRef<[u8]>> Control<B> {
                 (kind::WINDOW_UPDATE, 8, &[])
             }
             Control::Credential { slot, proof, certificates } => {
-                let len = (6 + proof.len() + certificates.len()) as u32;
-                let head = Head::Control { version: version.on_wire(), kind: kind::CREDENTIAL, flags, len };
-                out.put_slice(&head.emit());
+                start(version, kind::CREDENTIAL, flags, 6 + proof.len() + certificates.len(), out);
                 out.put_u16(*slot);
                 out.put_u32(proof.len() as u32);
                 out.put_slice(proof);
                 return out.put_slice(certificates);
             }
             Control::Unknown { kind, len } => {
-                let head = Head::Control { version: version.on_wire(), kind: *kind, flags: 0, len: *len };
-                out.put_slice(&head.emit());
+                start(version, *kind, flags, *len as usize, out);
                 return out.put_bytes(0, *len as usize);
             }
         };
-        let len = fixed_len + block.len();
-        assert!(len < 1 << 24, "a control frame of {len} bytes");
-        out.put_slice(&Head::Control { version: version.on_wire(), kind, flags, len: len as u32 }.emit());
+        start(version, kind, flags, fixed_len + block.len(), out);
         out.put_slice(&fixed[..fixed_len]);
         out.put_slice(block);
     }
@@ -425,12 +420,16 @@ fn put(fixed: &mut [u8; 10], at: usize, value: u32) {
     fixed[at..at + 4].copy_from_slice(&value.to_be_bytes());
 }
 
-fn emit_settings(version: Version, clear: bool, entries: &[Setting], out: &mut impl BufMut) {
-    let count = entries.len() as u32;
-    let flags = if clear { CLEAR } else { 0 };
-    let head = Head::Control { version: version.on_wire(), kind: kind::SETTINGS, flags, len: 4 + 8 * count };
+/// Appends the header of a control frame.
+fn start(version: Version, kind: u16, flags: u8, len: usize, out: &mut impl BufMut) {
+    assert!(len < 1 << 24, "a control frame of {len} bytes");
+    let head = Head::Control { version: version.on_wire(), kind, flags, len: len as u32 };
     out.put_slice(&head.emit());
-    out.put_u32(count);
+}
+
+fn emit_settings(version: Version, clear: bool, entries: &[Setting], out: &mut impl BufMut) {
+    start(version, kind::SETTINGS, if clear { CLEAR } else { 0 }, 4 + 8 * entries.len(), out);
+    out.put_u32(entries.len() as u32);
     for entry in entries {
         let word = u32::from(entry.flags) << 24 | entry.id & 0xff_ffff;
         let word = if version == Version::V2 { word.to_le_bytes() } else { word.to_be_bytes() };

@@ -13,6 +13,7 @@ use crate::Config;
 /// | [`header_field`](Self::header_field) | 1 MiB | RST_STREAM with FRAME_TOO_LARGE (version 2: PROTOCOL_ERROR) |
 /// | [`settings`](Self::settings) | 256 | session error `TooManySettings`; what more is to be kept is not |
 /// | [`answers`](Self::answers) | 1 MiB | session error `TooManyAnswers` |
+/// | the same number of bytes, of control frames of any kind | 1 MiB | RST_STREAM with REFUSED_STREAM |
 /// | [`heads`](Self::heads) | 4 MiB | session error `TooManyHeads` |
 /// | [`push_target`](Self::push_target) | 16 KiB | RST_STREAM with REFUSED_STREAM |
 /// | [`Config::max_concurrent_streams`], open | 100 | RST_STREAM with REFUSED_STREAM |
@@ -39,7 +40,8 @@ pub struct Limits {
     pub header_field: u32,
     /// Entries of a SETTINGS frame; and entries that a server may have kept, more of which are not. Eight ids are defined.
     pub settings: u32,
-    /// Bytes of frames waiting to be sent that only answer the peer's: PING, RST_STREAM, refusals.
+    /// Bytes of frames waiting to be sent that only answer the peer's: PING, RST_STREAM, refusals. While more bytes than
+    /// this wait of control frames of any kind, the peer opens no stream: it asks, is answered, and does not read.
     pub answers: u32,
     /// Memory of the heads that were told and not yet taken with [`Session::poll_event`](crate::Session::poll_event), in
     /// bytes: their inflated blocks, and 128 a field.
@@ -87,13 +89,18 @@ impl Config {
     /// What is counted: a control frame that is not whole yet, a block while it is inflated, heads and other events until
     /// they are taken, answers that the peer does not read, streams, kept settings, both compression contexts; of what
     /// grows by doubling, old and new together. Not counted, as the caller gave it or has it: bodies queued to be sent,
-    /// streams that this end opened, events already taken, the input's own bytes.
+    /// the heads of streams that are open, streams that this end opened, events already taken, the input's own bytes.
     pub fn peer_memory(&self, input: u64) -> u64 {
         let l = &self.limits;
-        let growing = 3 * (u64::from(l.control_frame) + u64::from(l.answers) + 256);
+        // What waits to be sent: heads up to where streams are refused, and as many bytes of refusals.
+        let unsent = 2 * u64::from(l.answers);
+        let growing = 3 * (u64::from(l.control_frame) + unsent + 256);
         let block = 2 * u64::from(l.block) + FIELD * u64::from(l.headers);
-        let streams = 2 * u64::from(self.max_concurrent_streams) * (STREAM + u64::from(l.push_target));
+        let stream = STREAM + u64::from(l.push_target);
+        let streams = stream.saturating_mul(2 * u64::from(self.max_concurrent_streams));
         let settings = 32 * u64::from(l.settings);
-        CONTEXTS + growing + block + u64::from(l.heads) + streams + settings + EVENT_OF_A_BYTE * input
+        let parts =
+            [growing, block, l.heads.into(), streams, settings, input.saturating_mul(EVENT_OF_A_BYTE)];
+        parts.into_iter().fold(CONTEXTS, u64::saturating_add)
     }
 }

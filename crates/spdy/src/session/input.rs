@@ -218,6 +218,8 @@ impl Session {
             Ok(_) if self.open_peers >= self.config.max_concurrent_streams => Err(Status::REFUSED_STREAM),
             // As many again may have ended before all they brought was read.
             Ok(_) if self.unread_peers >= self.config.max_concurrent_streams => Err(Status::REFUSED_STREAM),
+            // It asks and does not read: what has ended no longer counts, and its answers still wait.
+            Ok(_) if self.control.len() > self.config.limits.answers as usize => Err(Status::REFUSED_STREAM),
             Ok(_) if self.config.version == Version::V3 && syn.slot != 0 => Err(Status::INVALID_CREDENTIALS),
             parts => parts,
         };
