@@ -24,6 +24,9 @@ pub struct Config {
     pub window_scaling: bool,
     /// The congestion control algorithm.
     pub congestion: Congestion,
+    /// Leave slow start when the path shows that it is nearly full; CUBIC only. Linux has it on since 2.6.29 (CUBIC 2.3), so both
+    /// presets have it. Without it slow start ends at a loss.
+    pub hystart: bool,
     /// What slow start counts.
     pub cwnd_growth: CwndGrowth,
     /// How losses are noticed when both ends know SACK. Without it, it is NewReno (RFC 6582).
@@ -120,6 +123,7 @@ impl Config {
             rwnd_autotune: true,
             window_scaling: true,
             congestion: Congestion::Cubic,
+            hystart: true,
             cwnd_growth: CwndGrowth::PerSegment,
             loss_detection: LossDetection::Rack,
             reduction: Reduction::Proportional,

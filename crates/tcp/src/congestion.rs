@@ -5,12 +5,14 @@
 
 use base::{Duration, Instant};
 
+use crate::hystart::{HyStart, Sample};
+
 /// Which algorithm governs the congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Congestion {
     /// RFC 5681: one segment a round trip, half after a loss.
     Reno,
-    /// RFC 9438, Linux's default since 2.6.19. Without HyStart: slow start ends at a loss, or at `ssthresh`.
+    /// RFC 9438 as Linux has it, whose default it is since 2.6.19.
     Cubic,
 }
 
@@ -27,15 +29,21 @@ pub(crate) struct Ack {
     pub now: Instant,
     /// Segments it newly acknowledged that slow start did not already use up.
     pub segments: u32,
-    /// Smoothed round-trip time.
-    pub rtt: Duration,
 }
 
 impl Controller {
-    pub fn new(which: Congestion) -> Self {
+    pub fn new(which: Congestion, hystart: bool) -> Self {
         match which {
             Congestion::Reno => Controller::Reno(Reno::default()),
-            Congestion::Cubic => Controller::Cubic(Cubic::default()),
+            Congestion::Cubic => Controller::Cubic(Cubic::new(hystart)),
+        }
+    }
+
+    /// How long an acknowledgement took; whether slow start is to end at the present window.
+    pub fn on_delay(&mut self, sample: &Sample) -> bool {
+        match self {
+            Controller::Reno(_) => false,
+            Controller::Cubic(cubic) => cubic.on_delay(sample),
         }
     }
 
@@ -54,7 +62,7 @@ impl Controller {
         let ssthresh = self.on_loss(cwnd);
         match self {
             Controller::Reno(reno) => *reno = Reno::default(),
-            Controller::Cubic(cubic) => *cubic = Cubic::default(),
+            Controller::Cubic(cubic) => *cubic = Cubic::new(cubic.hystart.is_some()),
         }
         ssthresh
     }
@@ -96,6 +104,9 @@ const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 /// RFC 9438 §4.3: the growth of a Reno flow that also keeps `BETA` and has the same average window.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// Linux: before any loss the window grows by at least 1/20 a round trip, as the curve alone would take too long to
+/// find out what there is.
+const GROWTH_MIN: f64 = 1.0 / 20.0;
 
 /// RFC 9438. Floating point, but only +, −, × and ÷, whose results IEEE 754 fixes: every machine computes the same.
 #[derive(Clone, Copy, Default, Debug)]
@@ -103,6 +114,9 @@ pub(crate) struct Cubic {
     /// The window before the last reduction; 0 when there was none.
     w_max: f64,
     epoch: Option<Epoch>,
+    /// The least delay of the path.
+    delay_min: Option<Duration>,
+    hystart: Option<HyStart>,
 }
 
 /// One stretch of congestion avoidance, from a reduction to the next.
@@ -119,6 +133,20 @@ struct Epoch {
 }
 
 impl Cubic {
+    fn new(hystart: bool) -> Self {
+        Self { hystart: hystart.then(HyStart::default), ..Self::default() }
+    }
+
+    fn on_delay(&mut self, sample: &Sample) -> bool {
+        // Linux: what is measured right after a reduction is a queue that drains.
+        if self.epoch.is_some_and(|epoch| sample.now.since(epoch.start) < Duration::from_secs(1)) {
+            return false;
+        }
+        let least = self.delay_min.map_or(sample.delay, |least| least.min(sample.delay));
+        self.delay_min = Some(least);
+        self.hystart.as_mut().is_some_and(|hystart| hystart.on_ack(sample, least))
+    }
+
     fn on_loss(&mut self, cwnd: u32) -> u32 {
         let w = f64::from(cwnd);
         // §4.7, fast convergence: a flow that lost below its former maximum lets go of more.
@@ -131,22 +159,17 @@ impl Cubic {
         let w = f64::from(cwnd);
         let w_max = self.w_max;
         let epoch = self.epoch.get_or_insert_with(|| Epoch::new(ack.now, w, w_max));
-        // §4.2: the curve, one round trip ahead, and no more than half a window above cwnd.
-        let at = |t: Duration| {
-            let d = t.as_secs_f64() - epoch.k;
-            epoch.plateau + C * d * d * d
-        };
-        let elapsed = ack.now.since(epoch.start);
-        let (cubic, target) = (at(elapsed), at(elapsed + ack.rtt).clamp(w, 1.5 * w));
-        // §4.3: at least what Reno would have; with Reno's own slope once it is back where the reduction began.
-        let alpha = if epoch.w_est < w_max { ALPHA } else { 1.0 };
+        // §4.2: the curve, one round trip ahead (Linux: the shortest), and no more than half a window above cwnd. Growth is in segments for
+        // each one acknowledged.
+        let t = (ack.now.since(epoch.start) + self.delay_min.unwrap_or_default()).as_secs_f64() - epoch.k;
+        let curve = (epoch.plateau + C * t * t * t - w) / w; // §4.4, §4.5
+        let curve = if w_max == 0.0 { curve.max(GROWTH_MIN) } else { curve };
+        // §4.3: towards what Reno would have, if that is more. (§4.3 gives it Reno's own slope once it is back where the reduction
+        // began; Linux does not.)
         let segments = f64::from(ack.segments);
-        epoch.w_est += alpha * segments / w;
-        epoch.fraction += if cubic < epoch.w_est {
-            (epoch.w_est - w - epoch.fraction).max(0.0)
-        } else {
-            (target - w) / w * segments // §4.4, §4.5
-        };
+        epoch.w_est += ALPHA * segments / w;
+        let reno = (epoch.w_est.floor() - w) / w;
+        epoch.fraction += segments * curve.max(reno).clamp(0.0, 0.5);
         let grow = epoch.fraction as u32;
         epoch.fraction -= f64::from(grow);
         cwnd + grow
@@ -181,11 +204,12 @@ mod tests {
     /// Sends a window a round trip for `seconds` and gives the window after each.
     fn grow(cc: &mut Controller, mut cwnd: u32, rtt: Duration, seconds: f64) -> Vec<u32> {
         let rounds = (seconds / rtt.as_secs_f64()) as u64;
+        cc.on_delay(&Sample { now: Instant::ZERO, una: 1, nxt: 1, cwnd, slow_start: false, delay: rtt });
         let mut seen = Vec::new();
         for round in 0..rounds {
             let window = cwnd;
             for _ in 0..window {
-                cwnd = cc.avoid(cwnd, Ack { now: Instant::ZERO + rtt * round, segments: 1, rtt });
+                cwnd = cc.avoid(cwnd, Ack { now: Instant::ZERO + rtt * round, segments: 1 });
             }
             seen.push(cwnd);
         }
@@ -195,7 +219,7 @@ mod tests {
     /// RFC 5681 §3.1.
     #[test]
     fn reno_halves_and_then_gains_a_segment_a_round_trip() {
-        let mut cc = Controller::new(Congestion::Reno);
+        let mut cc = Controller::new(Congestion::Reno, false);
         assert_eq!(cc.on_loss(20), 10);
         assert_eq!(cc.on_loss(3), 2);
         let seen = grow(&mut cc, 10, Duration::from_millis(100), 1.0);
@@ -206,7 +230,7 @@ mod tests {
     /// there, and beyond it after 2 K − ε it has gained what it had lost.
     #[test]
     fn cubic_is_back_at_its_plateau_after_k_seconds() {
-        let mut cc = Controller::new(Congestion::Cubic);
+        let mut cc = Controller::new(Congestion::Cubic, true);
         let cwnd = cc.on_loss(1000);
         assert_eq!(cwnd, 700);
         let seen = grow(&mut cc, cwnd, Duration::from_millis(100), 18.0);
@@ -217,16 +241,25 @@ mod tests {
         assert!((1250..1320).contains(&seen[179]), "{}", seen[179]);
     }
 
-    /// RFC 9438 §4.3: with small windows and short round trips CUBIC is no slower than Reno would be: α a round trip from 14
-    /// up to the former 20, then one.
+    /// RFC 9438 §4.3: with small windows and short round trips CUBIC is no slower than a Reno that halves no more than it does: α a
+    /// round trip.
     #[test]
     fn cubic_keeps_up_with_reno_on_a_short_path() {
-        let mut cc = Controller::new(Congestion::Cubic);
+        let mut cc = Controller::new(Congestion::Cubic, true);
         let cwnd = cc.on_loss(20);
         let rtt = Duration::from_millis(10);
         let seen = grow(&mut cc, cwnd, rtt, 0.2);
-        let expected = 20.0 + (20.0 - 6.0 / ALPHA);
+        let expected = 14.0 + 20.0 * ALPHA;
         assert!((f64::from(seen[19]) - expected).abs() <= 2.0, "{seen:?} against {expected}");
+    }
+
+    /// The curve alone, C t³, would have gained a quarter of a segment after this second.
+    #[test]
+    fn before_any_loss_cubic_gains_a_twentieth_a_round_trip() {
+        let mut cc = Controller::new(Congestion::Cubic, true);
+        let seen = grow(&mut cc, 100, Duration::from_millis(100), 1.0);
+        let expected = 100.0 * 1.05f64.powi(10);
+        assert!((f64::from(seen[9]) - expected).abs() <= 6.0, "{seen:?} against {expected}");
     }
 
     /// RFC 9438 §4.7.
@@ -243,8 +276,8 @@ mod tests {
     #[test]
     fn idle_time_does_not_count_as_growth() {
         let rtt = Duration::from_millis(100);
-        let ack = |now| Ack { now, segments: 1, rtt };
-        let mut cc = Controller::new(Congestion::Cubic);
+        let ack = |now| Ack { now, segments: 1 };
+        let mut cc = Controller::new(Congestion::Cubic, true);
         let cwnd = cc.on_loss(100);
         cc.avoid(cwnd, ack(Instant::ZERO));
         let mut idle = cc;

@@ -59,6 +59,7 @@
 //! | `recovery` | loss: duplicates, SACK, RACK, timeout, probe; PRR or halving; spurious timeouts undone |
 //! | `scoreboard` | who of the segments in flight arrived, is lost, was sent again |
 //! | `congestion` | Reno and CUBIC in congestion avoidance |
+//! | `hystart` | when CUBIC leaves slow start |
 //! | `rtt` | round-trip times and the timeout |
 //!
 //! cwnd is counted in segments, as Linux counts, so a short segment costs as much of it as a full one. Nagle's algorithm is
@@ -69,11 +70,10 @@
 //! *The path must not reorder*; those of `velodrome-link` do not. RACK has its reordering window all the same, because a sender
 //! cannot know.
 //!
-//! Left out, with what it would change: HyStart (Linux's CUBIC leaves slow start before the queue overflows; here it
-//! overruns it), pacing and TSO (Linux without `fq` does not pace CUBIC either), ECN, Fast Open, F-RTO (spurious timeouts are
-//! found by timestamps only), adaptive reordering, FACK and the detection of lost retransmissions of 2010, early retransmit
-//! (Linux 3.5 to 4.9), cached metrics of earlier connections, simultaneous open, TIME-WAIT and keep-alive, PAWS and all
-//! other defences against strangers: both ends are ours.
+//! Left out, with what it would change: pacing and TSO (Linux without `fq` does not pace CUBIC either), ECN, Fast Open, F-RTO (spurious
+//! timeouts are found by timestamps only), adaptive reordering, FACK and the detection of lost retransmissions of 2010, early
+//! retransmit (Linux 3.5 to 4.9), cached metrics of earlier connections, simultaneous open, TIME-WAIT and keep-alive, PAWS
+//! and all other defences against strangers: both ends are ours.
 //!
 //! Simpler than in Linux: the timeout's variance (RFC 6298's, with Linux's floor), the delayed acknowledgement (40 ms; Linux
 //! adapts it between 40 and 200), interactive mode (from the first answer on), the receive buffer (bytes, not memory),
@@ -82,6 +82,7 @@
 mod config;
 mod congestion;
 mod endpoint;
+mod hystart;
 mod receiver;
 mod recovery;
 mod rtt;

@@ -46,6 +46,9 @@ pub(crate) struct Delivery {
     pub acked_sent: Option<Instant>,
     /// When the first unambiguous segment newly SACKed was sent.
     pub sacked_sent: Option<Instant>,
+    /// When the newest unambiguous segments of either kind were sent.
+    pub acked_last: Option<Instant>,
+    pub sacked_last: Option<Instant>,
     /// Later transmissions of ambiguous segments are not believed: the acknowledgement came too soon to be theirs
     /// (RFC 8985 §6.2 step 2).
     pub believe_before: Instant,
@@ -61,6 +64,8 @@ impl Delivery {
             ambiguous: false,
             acked_sent: None,
             sacked_sent: None,
+            acked_last: None,
+            sacked_last: None,
             believe_before,
             newest: None,
         }
@@ -169,8 +174,9 @@ impl Scoreboard {
             delivery.add(&first);
             if first.ambiguous {
                 delivery.ambiguous = true;
-            } else if delivery.acked_sent.is_none() {
-                delivery.acked_sent = Some(first.at);
+            } else {
+                delivery.acked_sent.get_or_insert(first.at);
+                delivery.acked_last = Some(first.at);
             }
         }
         while self.again.front().is_some_and(|(name, _)| *name < self.taken) {
@@ -199,8 +205,9 @@ impl Scoreboard {
                 self.lost -= u32::from(std::mem::take(&mut sent.lost));
                 self.resent -= u32::from(std::mem::take(&mut sent.resent));
                 delivery.add(sent);
-                if !sent.ambiguous && delivery.sacked_sent.is_none() {
-                    delivery.sacked_sent = Some(sent.at);
+                if !sent.ambiguous {
+                    delivery.sacked_sent.get_or_insert(sent.at);
+                    delivery.sacked_last = delivery.sacked_last.max(Some(sent.at));
                 }
                 let seq = sent.seq;
                 self.note_sacked(seq);

@@ -11,6 +11,7 @@ use base::{Duration, Instant};
 
 use crate::config::{Config, CwndGrowth};
 use crate::congestion::{Ack, Controller};
+use crate::hystart::Sample;
 use crate::receiver::Agreed;
 use crate::recovery::{Phase, Recovery};
 use crate::rtt::Rtt;
@@ -104,7 +105,7 @@ impl Sender {
             // RFC 5681 §3.1 says so of one lost SYN; Linux, since its first timeout is 1 s, of two.
             cwnd: if retries > 1 { 1 } else { config.initial_cwnd.max(1) },
             ssthresh: INFINITE,
-            cc: Controller::new(config.congestion),
+            cc: Controller::new(config.congestion, config.hystart),
             recovery: Recovery::default(),
             timer: None,
             silent: 0,
@@ -322,6 +323,20 @@ impl Sender {
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt);
         }
+        let newest = if delivery.ambiguous { None } else { delivery.acked_last };
+        if let Some(at) = delivery.sacked_last.or(newest) {
+            let sample = Sample {
+                now,
+                una: self.una,
+                nxt: self.nxt,
+                cwnd: self.cwnd,
+                slow_start: self.cwnd < self.ssthresh,
+                delay: now.since(at),
+            };
+            if self.cc.on_delay(&sample) {
+                self.ssthresh = self.cwnd;
+            }
+        }
     }
 
     fn on_window_open(&mut self) {
@@ -350,8 +365,7 @@ impl Sender {
             segments = segments.min(1); // CUBIC follows the clock, whatever an acknowledgement covers
         }
         if segments > 0 {
-            let rtt = self.rtt.srtt.unwrap_or_default();
-            self.cwnd = self.cc.avoid(self.cwnd, Ack { now, segments, rtt });
+            self.cwnd = self.cc.avoid(self.cwnd, Ack { now, segments });
         }
     }
 

@@ -36,6 +36,7 @@ impl Transfer {
             cwnd_growth: self.growth,
             delayed_ack: self.delayed_ack,
             quickack: self.quick as u32,
+            hystart: false,
             timestamps: self.timestamps,
             sndbuf: 1 << 30,
             ..Config::linux_today()
