@@ -228,7 +228,10 @@ impl Handler for Exec {
                         connection.refuse(status, fields, format!("unable to upgrade: {why}\n").into())
                     }
                 };
-                debug_assert_eq!(answered, Ok(()), "a request waits for its answer");
+                // Otherwise its time is up, and there is nobody to tell.
+                if answered.is_err() {
+                    connection.close();
+                }
             }
             Event::Opened { id, fields, .. } => self.opened(id, &fields, connection, reactor),
             Event::Data { id, bytes, fin } => match self.kind(id) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use live::Waker;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGWINCH};
 
 /// What this process was told by signals. Clones share it.
 #[derive(Clone, Default, Debug)]
@@ -20,7 +20,7 @@ impl Signals {
     /// Listens from now on, and ends a sleep of the reactor's when there is something.
     pub fn listen(waker: Waker) -> io::Result<Self> {
         let signals = Self::default();
-        let mut heard = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM, SIGWINCH])?;
+        let mut heard = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGWINCH])?;
         let told = signals.clone();
         thread::Builder::new().name("signals".into()).spawn(move || {
             for signal in heard.forever() {
@@ -37,7 +37,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Whether to stop: SIGINT, SIGTERM, SIGHUP.
+    /// Whether to stop: SIGINT, SIGTERM. (SIGHUP is left to `nohup`.)
     pub fn stop(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }

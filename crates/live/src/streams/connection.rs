@@ -190,7 +190,7 @@ impl Connection {
     /// Server: answers [`Event::Asked`] with 101; streams follow. `protocol` is the choice among those offered.
     ///
     /// # Errors
-    /// If nothing is asked, or the protocol's name cannot stand in a field.
+    /// If nothing is asked or the time for it is up, or the protocol's name cannot stand in a field.
     pub fn grant(&mut self, protocol: Option<&str>) -> Result<(), http1::Error> {
         let switch = self.asked()?.grant(protocol)?;
         let mut streams = Streams::new(Session::server(self.config.session.clone()), switch.said);
@@ -206,7 +206,7 @@ impl Connection {
     /// Server: answers [`Event::Asked`] with another status (400 to 599, say), and closes.
     ///
     /// # Errors
-    /// If nothing is asked, or the answer cannot be sent as it stands.
+    /// If nothing is asked or the time for it is up, or the answer cannot be sent as it stands.
     pub fn refuse(&mut self, status: u16, fields: Fields, body: Bytes) -> Result<(), http1::Error> {
         self.asked()?.refuse(status, fields, body)?;
         self.leave_with(Ok(()));

@@ -148,7 +148,10 @@ impl Handler for Server {
                         connection.refuse(403, fields, format!("unable to upgrade: {why}\n").into())
                     }
                 };
-                debug_assert_eq!(answered, Ok(()), "a request waits for its answer");
+                // Otherwise its time is up, and there is nobody to tell.
+                if answered.is_err() {
+                    connection.close();
+                }
             }
             Event::Opened { id, fields, .. } => {
                 if let Err(why) = self.opened(id, &fields, connection, reactor) {
