@@ -115,6 +115,18 @@ struct Open {
     /// The last segment of the handshake goes out by itself, before any data, as the kernel sends it before the
     /// application wakes.
     finish_handshake: bool,
+    /// An acknowledgement that became due by itself goes out before what the application wrote from this sequence number on: the
+    /// kernel sends it before the application hears of anything.
+    ack_before: Option<u64>,
+}
+
+impl Open {
+    /// What just happened may have made an acknowledgement due.
+    fn note_ack(&mut self) {
+        if self.receiver.ack_now() {
+            self.ack_before.get_or_insert(self.sender.written());
+        }
+    }
 }
 
 /// Events not yet polled. They come in the order of the fields, whatever the order in which they arose.
@@ -260,7 +272,10 @@ impl Endpoint {
     /// If `n` exceeds [`readable`](Self::readable).
     pub fn read(&mut self, now: Instant, n: u64) {
         match &mut self.state {
-            State::Open(open) | State::Closed(open) => open.receiver.read(now, n),
+            State::Open(open) | State::Closed(open) => {
+                open.receiver.read(now, n);
+                open.note_ack();
+            }
             _ => assert!(n == 0, "read({n}) of 0 readable bytes"),
         }
     }

@@ -137,7 +137,9 @@ impl Receiver {
             self.fin = Some(end - 1);
         }
         let len = u64::from(segment.len);
-        self.window.on_data(len);
+        if self.sack || segment.seq <= self.nxt {
+            self.window.on_data(len); // without SACK, a duplicate acknowledgement must not move the window (RFC 5681 §2)
+        }
         self.last_data = now;
         if let (Some(rtt), Some(timestamps)) = (rtt, segment.timestamps)
             && len >= self.mss

@@ -136,6 +136,16 @@ impl Sender {
         self.end.saturating_sub(self.nxt)
     }
 
+    /// Where the bytes end that the application has written.
+    pub fn written(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether all before `end` has been sent, and nothing is to be sent again.
+    pub fn sent_all_before(&self, end: u64) -> bool {
+        self.nxt >= end && !self.board.must_resend()
+    }
+
     /// Bytes written and not acknowledged.
     pub fn queued(&self) -> u64 {
         self.end.saturating_sub(self.una)

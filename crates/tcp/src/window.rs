@@ -2,8 +2,9 @@
 //!
 //! Two things bound the window, as in Linux. The *limit* starts at `initial_rwnd` and grows by twice what arrives, so
 //! a small first window costs a sender that could have sent more one round trip, and no later one. The *clamp* is
-//! the buffer. With autotuning it starts at 64 KB and follows the application: when it has read N bytes in a round
-//! trip, the buffer becomes at least 2 N and more while N still grows (Linux's dynamic right-sizing, after Fisk and Feng, 2001).
+//! the buffer. With autotuning it starts at `rwnd_start` and follows the application: when it has read N bytes in a round
+//! trip, more than ten segments and more than ever before, the buffer becomes at least 2 N and more while N still grows (Linux's
+//! dynamic right-sizing, after Fisk and Feng, 2001, as Linux 6.18 has it; older kernels grew it less).
 //!
 //! Simpler than Linux: bytes are counted, not the memory that buffers them, so no fraction of the buffer is lost to
 //! overhead, small segments cost no more than large ones, and windows are not rounded to the scale factor.
@@ -12,7 +13,7 @@ use base::{Duration, Instant};
 
 use crate::Config;
 
-/// The largest window a header holds without scaling; also the buffer a connection starts with.
+/// The largest window a header holds without scaling.
 const UNSCALED_MAX: u64 = 65_535;
 
 #[derive(Clone, Debug)]
@@ -34,7 +35,8 @@ pub(crate) struct ReceiveWindow {
 impl ReceiveWindow {
     pub fn new(config: &Config, scaling: bool, mss: u64, now: Instant) -> Self {
         let max = if scaling { config.rwnd_max } else { config.rwnd_max.min(UNSCALED_MAX) };
-        let clamp = if config.rwnd_autotune { max.min(UNSCALED_MAX.max(config.initial_rwnd)) } else { max };
+        let clamp =
+            if config.rwnd_autotune { max.min(config.rwnd_start.max(config.initial_rwnd)) } else { max };
         let limit = config.initial_rwnd.min(clamp);
         Self {
             limit,
@@ -43,7 +45,7 @@ impl ReceiveWindow {
             autotune: config.rwnd_autotune,
             mss,
             rtt: Duration::ZERO,
-            copied: limit,
+            copied: limit.min(10 * mss),
             mark: (1, now),
             probe: (1 + limit, now),
         }
@@ -73,7 +75,8 @@ impl ReceiveWindow {
 
     /// A round trip measured by the echo of a timestamp on a full segment.
     pub fn on_rtt(&mut self, rtt: Duration) {
-        self.rtt = if self.rtt.is_zero() { rtt } else { self.rtt - self.rtt / 8 + rtt / 8 };
+        let least = self.rtt.is_zero() || rtt < self.rtt;
+        self.rtt = if least { rtt } else { self.rtt - self.rtt / 8 + rtt / 8 };
     }
 
     /// Without timestamps: a window that was opened at some moment has been filled since, so a round trip is no
@@ -101,9 +104,9 @@ impl ReceiveWindow {
         if copied <= self.copied {
             return;
         }
-        // Twice, because the sender may double its rate each round trip; a few segments more against rounding; and
-        // twice the growth on top, because what was read now was sent a round trip ago.
-        let window = 2 * copied + 16 * self.mss;
+        // Twice, because the sender may double its rate each round trip; and twice the growth on top, because what was read now was
+        // sent a round trip ago.
+        let window = 2 * copied;
         let growth = window as u128 * u128::from(copied - self.copied) / u128::from(self.copied.max(1));
         let window = window.saturating_add(2 * u64::try_from(growth).unwrap_or(u64::MAX / 2));
         self.copied = copied;

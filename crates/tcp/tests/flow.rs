@@ -42,17 +42,17 @@ fn every_second_segment_is_acknowledged_at_once_and_a_single_one_after_the_delay
 fn disorder_is_acknowledged_at_once_with_sack() {
     let mut s = Script::client(delayed());
     s.get(200, data(1461..2921, 1));
-    s.send(200, ". seq 1 ack 1 win 64240 sack [1461..2921]");
+    s.send(200, ". seq 1 ack 1 win 67160 sack [1461..2921]");
     s.get(201, data(4381..5841, 1));
-    s.send(201, ". seq 1 ack 1 win 64240 sack [4381..5841, 1461..2921]");
+    s.send(201, ". seq 1 ack 1 win 70080 sack [4381..5841, 1461..2921]");
     s.get(202, data(4381..5841, 1));
-    s.send(202, ". seq 1 ack 1 win 64240 sack [4381..5841, 4381..5841, 1461..2921]");
+    s.send(202, ". seq 1 ack 1 win 73000 sack [4381..5841, 4381..5841, 1461..2921]");
     s.get(203, data(1..1461, 1));
-    s.send(203, ". seq 1 ack 2921 win 61320 sack [4381..5841]");
+    s.send(203, ". seq 1 ack 2921 win 75920 sack [4381..5841]");
     s.get(204, data(2921..4381, 1));
-    s.send(204, ". seq 1 ack 5841 win 58400");
+    s.send(204, ". seq 1 ack 5841 win 76080");
     s.get(205, data(1..1461, 1));
-    s.send(205, ". seq 1 ack 5841 win 58400 sack [1..1461]");
+    s.send(205, ". seq 1 ack 5841 win 76080 sack [1..1461]");
     s.check("readable", s.tcp.readable(), 5840);
 }
 
@@ -114,6 +114,34 @@ fn the_first_segments_are_acknowledged_one_by_one() {
     s.get(310, data(101..1561, 51));
     s.silent(349);
     s.send(350, ". seq 51 ack 1561");
+}
+
+/// Linux sends an acknowledgement that is due when it has taken the segment in, before the application hears of it: what that writes
+/// takes none along. What was written before does.
+#[test]
+fn an_acknowledgement_that_is_due_does_not_wait_for_the_answer() {
+    let mut s = Script::server(Config::linux_today());
+    s.tcp.handle_segment(s.now, &data(1..301, 1));
+    s.does(100, "reads and answers at once", |tcp, now| {
+        tcp.read(now, 300);
+        tcp.write(500);
+    });
+    s.send(100, ". seq 1 ack 301");
+    s.send(100, "P. seq 1..501 (500) ack 301");
+    // Now it is interactive, and the answer takes the acknowledgement along.
+    s.tcp.handle_segment(s.now, &data(301..601, 501));
+    s.does(100, "reads and answers at once", |tcp, now| {
+        tcp.read(now, 300);
+        tcp.write(500);
+    });
+    s.send(100, "P. seq 501..1001 (500) ack 601");
+    s.silent(200);
+
+    let mut s = Script::server(Config::linux_today());
+    s.tcp.write(500);
+    s.get(100, data(1..301, 1));
+    s.send(100, "P. seq 1..501 (500) ack 301");
+    s.silent(110);
 }
 
 /// Linux (`tcp_cleanup_rbuf`): when the application has read the end of a message, a segment that is not full, the
@@ -219,6 +247,24 @@ fn autotuning_keeps_ahead_of_slow_start() {
         let (auto, wide) = (time(&auto), time(&wide));
         assert!(auto < wide + 150.0, "{auto} ms against {wide} ms with a wide window");
     }
+}
+
+/// Linux since 5.10: the buffer grows as soon as a round trip has brought more than ten segments, not only more than the first window.
+#[test]
+fn the_buffer_grows_with_the_third_flight_of_slow_start() {
+    let mut world = world(&Config::linux_today(), 100_000, 100);
+    world.server.to_write = 3_000_000;
+    // 20 segments come in the third round trip, and when the fourth begins they have been read.
+    world.run_until(after_ms(390));
+    assert_eq!(world.client.tcp.stats().bytes_received, 30 * 1_448);
+    world.run_until(after_ms(430));
+    let most = world
+        .trace
+        .iter()
+        .filter(|(_, side, ..)| *side == Client)
+        .map(|(.., segment, _)| segment.window)
+        .max();
+    world.require(most.is_some_and(|most| most > 170_000), &format!("{most:?}"));
 }
 
 /// And without autotuning the window stays where it is, and with it the rate.

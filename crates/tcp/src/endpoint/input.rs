@@ -96,7 +96,8 @@ impl Endpoint {
             sender.close();
         }
         self.short |= self.early > 0;
-        self.state = State::Open(Box::new(Open { sender, receiver, finish_handshake: client }));
+        self.state =
+            State::Open(Box::new(Open { sender, receiver, finish_handshake: client, ack_before: None }));
         self.pending.connected = true;
         self.note_writable();
         self.show();
@@ -116,6 +117,7 @@ impl Endpoint {
             open.sender.on_ack(now, segment, echo, &mut self.stats);
         }
         let received = open.receiver.handle(now, segment, echo);
+        open.note_ack();
         self.stats.bytes_received += received.bytes;
         self.pending.readable |= received.bytes > 0;
         self.pending.peer_closed |= received.fin;
@@ -161,6 +163,7 @@ impl Endpoint {
             State::Open(open) => {
                 if open.receiver.ack_by().is_some_and(|by| now >= by) {
                     open.receiver.handle_timeout();
+                    open.note_ack();
                 }
                 if open.sender.on_timer(now, &mut self.stats).is_err() {
                     return self.fail(Error::TimedOut);

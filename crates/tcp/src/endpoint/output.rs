@@ -50,6 +50,9 @@ impl Endpoint {
         if std::mem::take(&mut open.finish_handshake) {
             return Some(open.pure_ack(now));
         }
+        if open.ack_goes_first() {
+            return Some(open.pure_ack(now));
+        }
         let Some(segment) = open.data(now, &mut self.stats) else {
             return open.receiver.ack_now().then(|| open.pure_ack(now));
         };
@@ -94,6 +97,14 @@ impl Endpoint {
 }
 
 impl Open {
+    /// Whether an acknowledgement is due that nothing takes along which was there before it.
+    fn ack_goes_first(&mut self) -> bool {
+        if !self.receiver.ack_now() {
+            self.ack_before = None;
+        }
+        self.ack_before.take_if(|end| self.sender.sent_all_before(*end)).is_some()
+    }
+
     /// The next segment with data, a FIN or a probe.
     fn data(&mut self, now: Instant, stats: &mut crate::Stats) -> Option<Segment> {
         let mut sack = SackBlocks::default();
