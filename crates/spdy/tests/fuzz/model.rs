@@ -10,7 +10,6 @@ use spdy::{Event, Session, Status, StreamId};
 /// One stream, as one end has it.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
-    id: Option<StreamId>,
     /// Whether the peer has finished.
     pub(super) heard_out: bool,
     /// Whether this end has, but for what is queued.
@@ -33,8 +32,9 @@ pub(super) struct Stream {
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) streams: BTreeMap<u32, Stream>,
-    /// The same, in the order in which they began.
+    /// The same, in the order in which they began; and those that had not ended when events were last taken.
     pub(super) ids: Vec<StreamId>,
+    pub(super) live: Vec<StreamId>,
     /// Whether the peer counts a body from 0. It is without a gap in any case, unless the wire is damaged.
     pub(super) is_exact: bool,
     pub(super) is_damaged: bool,
@@ -43,9 +43,10 @@ pub(super) struct Model {
 impl Model {
     /// This end opened a stream.
     pub(super) fn open(&mut self, id: StreamId, heard_out: bool, finished: bool) {
-        let stream = Stream { id: Some(id), heard_out, finished, is_one_way: heard_out, ..Stream::default() };
+        let stream = Stream { heard_out, finished, is_one_way: heard_out, ..Stream::default() };
         assert!(self.streams.insert(id.as_u32(), stream).is_none(), "stream {id} begins again");
         self.ids.push(id);
+        self.live.push(id);
     }
 
     /// A command of this end's was obeyed: `len` bytes were queued, and `fin` if they are the last.
@@ -105,8 +106,8 @@ impl Model {
             Event::Reset { id, .. } => self.broken(*id),
             Event::GoAway { unprocessed, .. } => unprocessed.iter().for_each(|id| self.broken(*id)),
             Event::Closed { interrupted } => {
-                let open: Vec<StreamId> = self.open_ids().collect();
-                assert_eq!(*interrupted, open, "those that were open");
+                self.live.sort_unstable();
+                assert_eq!(*interrupted, self.live, "those that were open");
                 self.fail();
             }
             Event::Pong { .. } | Event::Settings(_) | Event::Unresponsive => {}
@@ -115,12 +116,7 @@ impl Model {
 
     /// The session has failed, and all its streams with it.
     fn fail(&mut self) {
-        let ids: Vec<StreamId> = self.open_ids().collect();
-        ids.into_iter().for_each(|id| self.broken(id));
-    }
-
-    fn open_ids(&self) -> impl Iterator<Item = StreamId> {
-        self.streams.values().filter(|s| !s.is_over).filter_map(|s| s.id)
+        self.live.clone().into_iter().for_each(|id| self.reset(id));
     }
 
     /// Takes all events and consumes `share` eighths of their data. After that, the session must count as open what
@@ -135,13 +131,13 @@ impl Model {
         if has_failed {
             self.fail();
         }
-        let mut open = 0;
-        for stream in self.streams.values_mut().filter(|s| !s.is_over) {
-            let Some(id) = stream.id else { unreachable!("it has begun") };
-            stream.is_over = stream.heard_out && stream.finished && session.queued(id) == 0;
-            open += usize::from(!stream.is_over);
-        }
-        assert_eq!(session.open_streams(), open, "{:?}", self.streams);
+        let streams = &mut self.streams;
+        self.live.retain(|id| {
+            let Some(stream) = streams.get_mut(&id.as_u32()) else { unreachable!("it has begun") };
+            stream.is_over |= stream.heard_out && stream.finished && session.queued(*id) == 0;
+            !stream.is_over
+        });
+        assert_eq!(session.open_streams(), self.live.len(), "{:?}", self.streams);
     }
 
     /// Consumes `share` eighths of what a stream has delivered.

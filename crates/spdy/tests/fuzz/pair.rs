@@ -194,6 +194,9 @@ impl World {
     fn finish(mut self) {
         for end in &mut self.ends {
             end.share = 8;
+            for id in end.model.ids.clone() {
+                end.model.consume(&mut end.session, id, 8);
+            }
         }
         // Credit, the last bytes, what they provoke: a body byte may need a frame each way, and a step carries one.
         let mut steps = 200_000_u64;
@@ -222,9 +225,7 @@ impl World {
         for end in &mut self.ends {
             end.model.drain(&mut end.session, 8, end.has_failed);
             let waiting = |s: &super::model::Stream| !s.is_over && !s.finished;
-            let ids: Vec<StreamId> = end.model.ids.clone();
-            for id in ids {
-                end.model.consume(&mut end.session, id, 8);
+            for id in end.model.live.clone() {
                 if !end.model.streams.get(&id.as_u32()).is_some_and(waiting) {
                     continue;
                 }
