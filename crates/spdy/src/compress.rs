@@ -22,9 +22,10 @@ use crate::{Limits, Misbehaviour, Version};
 pub enum Policy {
     /// Everything may match everything, as all did until 2012. Smallest, and leaks cookies.
     Full,
-    /// Chrome's answer. A cookie matches an equal one as a whole or not at all, so that guessing a part gains nothing, and
-    /// only who guesses all of it, and can set a cookie beside it, learns that he was right; names, lengths and the few values that are the same for every request (host, method, scheme, version,
-    /// accept…, user-agent) match each other; all other values are coded on their own.
+    /// Chrome's answer. A cookie matches an equal one as a whole or not at all, so that guessing a part gains nothing;
+    /// only who guesses all of it, and can set a cookie beside it, learns that he was right. Names, lengths and the few
+    /// values that are the same for every request (host, method, scheme, version, accept…, user-agent) match each other;
+    /// all other values are coded on their own.
     CookiesApart,
     /// Nothing is compressed, in stored blocks. What Firefox did for requests and, as zlib's level 0, nginx by default:
     /// on the wire the two are the same.
