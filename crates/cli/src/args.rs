@@ -25,6 +25,8 @@ Exit codes: 0 all went well; 1 some input could not be raced (the rest was); 2 t
 pub enum Verb {
     /// Load pages over several transports on several networks and compare.
     Race(Box<RaceArgs>),
+    /// Load pages in both worlds, virtual and live, and say how far they are apart.
+    Agree(Box<AgreeArgs>),
     /// List the networks that have names.
     Networks,
     /// Show what is read from recordings, and what has to be assumed.
@@ -112,6 +114,29 @@ pub struct RaceArgs {
     /// Write no report.html.
     #[arg(long)]
     pub no_report: bool,
+    /// Load over the kernel's TCP and real TLS, across an emulated link, in real time (Linux; for TLS a build with `--features tls`).
+    #[arg(long, conflicts_with = "plan_file")]
+    pub live: bool,
+    #[command(flatten)]
+    pub plan: PlanArgs,
+}
+
+/// `velodrome agree`.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES, mut_arg("pages", |pages| pages.required(true)))]
+pub struct AgreeArgs {
+    /// The folder of both runs and of what they say together (default: runs/agree-NAME, the name following from the plan).
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with the runs that the folder holds, if it holds any.
+    #[arg(long)]
+    pub resume: bool,
+    /// Live loads made at once. They share the processor: more than a few disturb each other on fast links.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub at_once: u32,
+    /// Print the agreement as JSON, and nothing else.
+    #[arg(long)]
+    pub json: bool,
     #[command(flatten)]
     pub plan: PlanArgs,
 }
@@ -134,9 +159,6 @@ pub struct PlanArgs {
     /// The seed from which all chance derives.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=lab::plan::SEED_MAX))]
     pub seed: u64,
-    /// Load over the kernel's TCP and real TLS, across an emulated link, in real time (Linux; for TLS a build with `--features tls`).
-    #[arg(long)]
-    pub live: bool,
     #[command(flatten)]
     pub settings: SettingArgs,
 }

@@ -2,6 +2,7 @@
 //!
 //! * [`args`]: verbs and flags.
 //! * [`race`]: `velodrome race`.
+//! * [`agree`]: `velodrome agree`.
 //! * `link`: `velodrome link` (Linux).
 //! * [`timers`]: `velodrome study timers`.
 //! * [`fetch`]: `velodrome fetch`.
@@ -10,6 +11,7 @@
 //!
 //! Results go to standard output; progress, and everything that went wrong, to standard error, one line each.
 
+mod agree;
 mod args;
 mod fetch;
 #[cfg(target_os = "linux")]
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
     let said = |e: lab::Error| e.to_string();
     let exit = match Cli::parse().verb {
         Verb::Race(args) => race::race(&args).map_err(said),
+        Verb::Agree(args) => agree::agree(&args).map_err(said),
         Verb::Networks => Ok(networks()),
         Verb::Pages(args) => Ok(pages(&args)),
         Verb::Study(args) => study(&args).map_err(said),
@@ -113,7 +116,7 @@ fn man() -> Exit {
     command.build();
     let verbs = command
         .get_subcommands()
-        .filter(|verb| ["race", "pages", "link", "fetch", "serve"].contains(&verb.get_name()));
+        .filter(|verb| ["race", "agree", "pages", "link", "fetch", "serve"].contains(&verb.get_name()));
     let mut text = Vec::new();
     for command in std::iter::once(&command).chain(verbs) {
         clap_mangen::Man::new(command.clone()).render(&mut text).expect("a vector takes every byte");

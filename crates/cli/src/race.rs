@@ -19,13 +19,16 @@ use crate::{Exit, print};
 const RUNS_RANDOM: u32 = 10;
 
 /// Set by ctrl-C.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Races, prints, and says how it ended.
 pub fn race(args: &RaceArgs) -> Result<Exit, Error> {
     let mut plan = match &args.plan_file {
         Some(file) => read_plan(file)?,
-        None => make_plan(&args.plan)?,
+        None => {
+            let world = if args.live { World::Live } else { World::Virtual };
+            make_plan(&args.plan, world)?
+        }
     };
     for network in &mut plan.networks {
         network.seal()?;
@@ -91,7 +94,7 @@ fn watch(
 }
 
 /// The first ctrl-C ends the race after the loads that have begun; the second ends the program.
-fn listen_for_ctrl_c() {
+pub fn listen_for_ctrl_c() {
     let heard = || {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
@@ -111,7 +114,7 @@ fn read_plan(file: &Path) -> Result<Plan, Error> {
     Plan::parse(&text, &name)
 }
 
-fn make_plan(args: &PlanArgs) -> Result<Plan, Error> {
+pub fn make_plan(args: &PlanArgs, world: World) -> Result<Plan, Error> {
     let overrides = args.settings.overrides();
     let mut networks = Vec::new();
     for name in &args.networks {
@@ -119,10 +122,10 @@ fn make_plan(args: &PlanArgs) -> Result<Plan, Error> {
         network.apply(&overrides)?;
         networks.push(network);
     }
-    let random = args.live || networks.iter().any(Network::is_random);
+    let random = world == World::Live || networks.iter().any(Network::is_random);
     let plan = Plan {
         format: FORMAT,
-        world: if args.live { World::Live } else { World::Virtual },
+        world,
         seed: args.seed,
         runs: args.runs.unwrap_or(if random { RUNS_RANDOM } else { 1 }),
         transports: args.transports.iter().map(ToString::to_string).collect(),
@@ -135,7 +138,7 @@ fn make_plan(args: &PlanArgs) -> Result<Plan, Error> {
 }
 
 /// `runs/PAGES-NETWORK-HASH`: two plans never share it, and one plan always has the same.
-fn default_dir(plan: &Plan) -> PathBuf {
+pub fn default_dir(plan: &Plan) -> PathBuf {
     let pages = plan.pages[0].trim_end_matches(['/', '.']);
     let pages = pages.rsplit('/').next().unwrap_or(pages).trim_end_matches(".gz").trim_end_matches(".har");
     let safe = |s: &str| -> String {
@@ -146,7 +149,7 @@ fn default_dir(plan: &Plan) -> PathBuf {
     Path::new("runs").join(format!("{}-{network}-{}", safe(pages), plan.short_hash()))
 }
 
-fn environment(cores: usize) -> Environment {
+pub fn environment(cores: usize) -> Environment {
     let known = |s: &str| (!s.is_empty()).then(|| s.to_owned());
     Environment {
         note: Environment::NOTE.to_owned(),

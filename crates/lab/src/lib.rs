@@ -8,6 +8,7 @@
 //! * [`pages`]: pages from files, folders and generators.
 //! * [`race`]: a plan from beginning to end; [`run`]: its loads on several threads, in order; [`folder`]: what was
 //!   finished survives an interruption.
+//! * [`agree`]: how far the virtual world is from the live one; [`world`]: both behind one door.
 //! * [`critical`]: where a page load time went. [`stats`]: medians, means, and how sure they are.
 //!
 //! # What is paired
@@ -23,6 +24,7 @@
 //! shared (Mahimahi, USENIX ATC 2015, has none of the three); define the page load time exactly, pair it and give its
 //! interval; leave computation and dependencies in (Wang et al., "How Speedy is SPDY?", NSDI 2014).
 
+pub mod agree;
 mod compare;
 pub mod critical;
 pub mod error;

@@ -59,7 +59,7 @@ fn block<T: Serialize>(html: &mut String, id: &str, value: &T) {
 }
 
 /// Text as HTML.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -8,9 +8,11 @@
 //!   single pages, so that the pictures can be drawn. Of several loads of one page, on one network, over one
 //!   transport, the page shows the request times of one: the load nearest to their median PLT.
 //! * `columns`: requests and connections as columns, because a column of like numbers packs far better than rows.
+//! * [`agree`]: the page about the virtual and the live world.
 //! * `html`: the page around it. The data are deflated and in Base64, one block for the overview and one a recorded
 //!   page, so that opening the report unpacks only what is looked at, and no text from a recording is ever HTML.
 
+pub mod agree;
 mod columns;
 mod data;
 mod html;
