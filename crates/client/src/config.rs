@@ -1,6 +1,6 @@
 //! What the client is told before it begins: rules and constants, and the hosts it may talk to.
 
-use crate::{Handshakes, HappyEyeballs, Preconnect, Racing, Retry, Timeouts, Transport};
+use crate::{Handshakes, HappyEyeballs, Pipelining, Preconnect, Racing, Retry, Timeouts, Transport};
 
 /// What the client is configured with.
 #[derive(Clone, PartialEq, Debug)]
@@ -30,6 +30,8 @@ pub struct Config {
     pub pooling: bool,
     /// What is done about answers that do not come. [`Retry::CHROME`] unless set.
     pub retry: Retry,
+    /// Whether requests follow each other on HTTP/1.1 connections. No unless set.
+    pub pipelining: Option<Pipelining>,
 }
 
 impl Config {
@@ -49,6 +51,7 @@ impl Config {
             handshakes: Handshakes::Parallel,
             pooling: false,
             retry: Retry::CHROME,
+            pipelining: None,
         }
     }
 }

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 
 use base::{Chunk, Instant};
 
-use crate::{Config, Error, Event, Request, RequestId, Transport};
+use crate::pipeline::{Class, Pipe};
+use crate::{Config, Error, Event, Priority, Request, RequestId, Transport};
 
 /// A connection's number, densely from 0 in the order of opening.
 pub type ConnectionId = u32;
@@ -59,7 +60,17 @@ pub(crate) enum State {
 #[derive(Clone, Copy)]
 pub(crate) struct Active {
     pub(crate) request: RequestId,
+    /// Its place in a pipeline when it was sent, from 1; 0 if nothing ever went before or behind it.
+    pub(crate) position: u32,
     stream: Option<spdy::StreamId>,
+}
+
+/// How the last HTTP/1.1 answer was framed.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Framed {
+    pub(crate) is_http10: bool,
+    pub(crate) persists: bool,
+    pub(crate) until_close: bool,
 }
 
 enum Engine {
@@ -86,8 +97,12 @@ pub(crate) struct Connection {
     pub(crate) active: Vec<Active>,
     /// Requests that the server says it never looked at: they may be sent again elsewhere.
     pub(crate) returned: Vec<(RequestId, Error)>,
+    /// What pipelining keeps of it.
+    pub(crate) pipe: Pipe,
     engine: Engine,
-    events: VecDeque<Event>,
+    events: VecDeque<(Event, Framed)>,
+    /// That of the event last taken, if it was a head.
+    pub(crate) framed: Framed,
     /// The engine said that it takes no more requests, ever.
     spent: bool,
 }
@@ -113,8 +128,10 @@ impl Connection {
             wants_to_send: false,
             active: Vec::new(),
             returned: Vec::new(),
+            pipe: Pipe::default(),
             engine,
             events: VecDeque::new(),
+            framed: Framed::default(),
             spent: false,
         }
     }
@@ -158,7 +175,12 @@ impl Connection {
     }
 
     /// Hands a request to the engine; returns how many bytes its head takes on the wire.
-    pub(crate) fn send_request(&mut self, id: RequestId, request: &Request) -> Result<u64, String> {
+    pub(crate) fn send_request(
+        &mut self,
+        id: RequestId,
+        request: &Request,
+        priority: Priority,
+    ) -> Result<u64, String> {
         self.record.requests += 1;
         let body = Chunk::Body(base::BodyRange { source: id, start: 0, len: request.body_len });
         let before = self.head_bytes_sent();
@@ -167,7 +189,7 @@ impl Connection {
                 send_http1(http, request, body).map(|()| None).map_err(|e| e.to_string())?
             }
             Engine::Spdy(session) => {
-                let priority = spdy::Priority::new(request.priority);
+                let priority = spdy::Priority::new(priority);
                 let bodiless = body.is_empty();
                 let opened = session.request(&request.head, priority, bodiless);
                 let stream = opened.map_err(|e| e.to_string())?;
@@ -177,7 +199,12 @@ impl Connection {
                 Some(stream)
             }
         };
-        self.active.push(Active { request: id, stream });
+        let behind = self.active.len() as u32;
+        if let [first] = &mut self.active[..] {
+            first.position = first.position.max(1);
+        }
+        let position = if behind > 0 && stream.is_none() { behind + 1 } else { 0 };
+        self.active.push(Active { request: id, position, stream });
         Ok(self.head_bytes_sent() - before)
     }
 
@@ -232,14 +259,18 @@ impl Connection {
         while let Some(event) = http.poll_event() {
             let Some(&Active { request: id, .. }) = self.active.first() else { return };
             match event {
-                http1::client::Event::Response { head, head_len, .. } => {
-                    self.events.push_back(Event::Head { id, head, wire_len: head_len });
+                http1::client::Event::Response { head, head_len, body, is_http10, persists } => {
+                    let until_close = body == http1::Framing::UntilClose;
+                    let framed = Framed { is_http10, persists, until_close };
+                    self.events.push_back((Event::Head { id, head, wire_len: head_len }, framed));
                 }
-                http1::client::Event::Body(chunk) => self.events.push_back(Event::Data { id, chunk }),
+                http1::client::Event::Body(chunk) => {
+                    self.events.push_back((Event::Data { id, chunk }, Framed::default()))
+                }
                 http1::client::Event::Complete { reusable } => {
                     self.active.remove(0);
                     self.spent |= !reusable;
-                    self.events.push_back(Event::Complete { id });
+                    self.events.push_back((Event::Complete { id }, Framed::default()));
                 }
                 http1::client::Event::Informational(_) => self.wants_to_send = true, // a body that waited for 100
                 http1::client::Event::Trailers(_) => {}
@@ -267,12 +298,13 @@ impl Connection {
             let id = self.active[at].request;
             let fin = match event {
                 spdy::Event::Response { head, fin, wire_len, .. } => {
-                    self.events.push_back(Event::Head { id, head, wire_len: wire_len.into() });
+                    self.events
+                        .push_back((Event::Head { id, head, wire_len: wire_len.into() }, Framed::default()));
                     fin
                 }
                 spdy::Event::Data { chunk, fin, .. } => {
                     if !chunk.is_empty() {
-                        self.events.push_back(Event::Data { id, chunk });
+                        self.events.push_back((Event::Data { id, chunk }, Framed::default()));
                     }
                     fin
                 }
@@ -283,7 +315,7 @@ impl Connection {
                     if status.is_unprocessed() {
                         self.returned.push((id, error));
                     } else {
-                        self.events.push_back(Event::Failed { id, error });
+                        self.events.push_back((Event::Failed { id, error }, Framed::default()));
                     }
                     continue;
                 }
@@ -291,13 +323,31 @@ impl Connection {
             };
             if fin {
                 self.active.remove(at);
-                self.events.push_back(Event::Complete { id });
+                self.events.push_back((Event::Complete { id }, Framed::default()));
             }
         }
     }
 
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        let (event, framed) = self.events.pop_front()?;
+        self.framed = framed;
+        Some(event)
+    }
+
+    /// Whether a request of `class` may follow those that are under way, of which there may be `depth` then.
+    pub(crate) fn can_pipeline(&self, class: Class, depth: usize) -> bool {
+        self.state == State::Ready
+            && !self.spent
+            && self.pipe.supports
+            && self.pipe.class == class
+            && !self.active.is_empty()
+            && self.active.len() < depth
+            && matches!(&self.engine, Engine::Http1(http) if http.can_request())
+    }
+
+    /// It takes no more requests.
+    pub(crate) fn retire(&mut self) {
+        self.spent = true;
     }
 
     pub(crate) fn poll_transmit(&mut self, now: Instant, max: u64) -> Option<Chunk> {

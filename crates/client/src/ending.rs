@@ -5,15 +5,22 @@ use base::Instant;
 use crate::connection::{Active, Connection, ConnectionId, Purpose, State};
 use crate::retry::Cut;
 use crate::timer::Timer;
-use crate::{Client, Error, Transport};
+use crate::{Client, Error, Event, Transport};
 
 impl Client {
     /// Passes on what an engine said after input.
     pub(crate) fn after_input(&mut self, now: Instant, id: ConnectionId, outcome: Result<(), String>) {
+        let host = self.connections[id as usize].record.host;
+        let mut heard = false;
         while let Some(event) = self.connections[id as usize].poll_event() {
+            heard |= !matches!(event, Event::Data { .. });
+            if self.pipelines(host) {
+                self.watch_event(now, id, &event);
+            }
             self.pass_on(now, event);
         }
         if let Err(why) = outcome {
+            self.break_pipeline(now, id, &why, true);
             for active in std::mem::take(&mut self.connections[id as usize].active) {
                 self.interrupt(now, active.request, Error::Protocol(why.clone()), Cut::Refused);
             }
@@ -29,7 +36,7 @@ impl Client {
         }
         changed |= !self.restless.is_empty();
         let connection = &mut self.connections[id as usize];
-        let (host, spent) = (connection.record.host, connection.is_spent());
+        let spent = connection.is_spent();
         if connection.is_idle() {
             connection.idle_since = now;
         }
@@ -37,6 +44,11 @@ impl Client {
             return self.close_and_go_on(now, id);
         }
         self.limit_idle(now, id);
+        if self.pipelines(host) {
+            self.watch_end(id);
+            self.time_pipeline(id);
+            changed |= heard; // a head may have opened a pipeline, and an answer made room in one
+        }
         let connection = &self.connections[id as usize];
         // Most input is a piece of a body, and moves no request.
         changed |= connection.can_take_request() || !connection.will_take_requests();
@@ -62,6 +74,10 @@ impl Client {
         }
         let was_connecting = connection.state == State::Connecting;
         let host = connection.record.host;
+        if self.pipelines(host) {
+            self.break_pipeline(now, id, why, false);
+        }
+        let connection = &mut self.connections[id as usize];
         let unsent = connection.unsent();
         let active = std::mem::take(&mut connection.active);
         let sent = active.len().saturating_sub(unsent);
@@ -85,7 +101,7 @@ impl Client {
             return;
         }
         // It was opened for one HTTP/1.1 request, as in Chrome, or for all that wait for a session.
-        while let Some((_, _, request)) = self.pools[host as usize].waiting.pop_first() {
+        while let Some((.., request)) = self.pools[host as usize].waiting.pop_first() {
             self.interrupt(now, request, Error::NotConnected(why.to_owned()), Cut::Refused);
             if self.transport(host) == Transport::Http1 {
                 break;
@@ -115,6 +131,7 @@ impl Client {
         self.limit_connecting(now, id, None);
         self.timers.cancel(Timer::Idle(id));
         self.timers.cancel(Timer::Race(id));
+        self.watch_end(id);
         self.end_handshake(now, id);
         self.pools[host as usize].connections.retain(|c| *c != id);
     }

@@ -25,7 +25,9 @@ mod deployment;
 mod dial;
 mod ending;
 mod event;
+mod load;
 mod lookahead;
+mod pipeline;
 mod pool;
 mod pooling;
 mod preconnect;
@@ -47,13 +49,16 @@ pub use deployment::{Deployment, Ownership};
 use dial::Dial;
 pub use dial::{AddressOrder, Family, HappyEyeballs};
 pub use event::{Action, Error, Event};
+use load::Load;
+pub use load::{LoadClass, LoadId};
 use lookahead::Lookahead;
+pub use pipeline::{Class, HostState, Pipelining, Standing};
 use pool::Pool;
 pub use preconnect::PreconnectTally;
 use preconnect::Visit;
 pub use predictor::{Expected, Learned, LearnedRow, Preconnect, Successor, SuccessorRow};
 pub use race::{RaceClock, Racing};
-pub use request::{Priority, Request, RequestId, Timing, priority};
+pub use request::{Ask, Priority, Request, RequestId, SentOn, Timing, priority};
 use resolver::Resolver;
 pub use retry::{Retry, StaleRule};
 pub use secure::{Handshakes, Secure};
@@ -93,6 +98,7 @@ pub struct Client {
     learned: Learned,
     successor: Successor,
     visit: Option<Visit>,
+    loads: std::collections::BTreeMap<LoadId, Load>,
 }
 
 impl Client {
@@ -119,6 +125,7 @@ impl Client {
             learned: Learned::new(),
             successor: Successor::new(),
             visit: None,
+            loads: Default::default(),
             config,
             hosts,
         }
@@ -174,12 +181,24 @@ impl Client {
         body_len: u64,
         priority: Priority,
     ) {
+        self.ask(now, id, Ask { body_len, ..Ask::new(host, head, priority) });
+    }
+
+    /// Asks for a resource, with all that may be said of it.
+    ///
+    /// # Panics
+    /// As [`Client::fetch`].
+    pub fn ask(&mut self, now: Instant, id: RequestId, ask: Ask) {
         let slot = id as usize;
         if self.requests.len() <= slot {
             self.requests.resize_with(slot + 1, || None);
         }
         assert!(self.requests[slot].is_none(), "request {id} was made before");
-        self.requests[slot] = Some(Request::new(host, priority, head, body_len, now, self.made));
+        let host = ask.host;
+        if ask.blocks {
+            self.loads.entry(ask.load).or_default().blockers += 1;
+        }
+        self.requests[slot] = Some(Request::new(ask, now, self.made));
         self.made += 1;
         self.enqueue(id);
         self.race_host(now, host);
@@ -194,7 +213,7 @@ impl Client {
             if !self.resolver.same_name(host, other) {
                 continue;
             }
-            for &(_, _, id) in &self.pools[other as usize].waiting {
+            for &(.., id) in &self.pools[other as usize].waiting {
                 let timing = &mut self.requests[id as usize].as_mut().expect("a request that waits").timing;
                 timing.dns = Some((started.max(timing.queued), now));
             }
@@ -237,8 +256,8 @@ impl Client {
 
     /// Bytes from a connection's peer.
     pub fn handle_input(&mut self, now: Instant, id: ConnectionId, chunk: Chunk) {
-        let connection = &mut self.connections[id as usize];
-        let outcome = connection.handle_input(now, chunk);
+        self.watch_read(now, id);
+        let outcome = self.connections[id as usize].handle_input(now, chunk);
         self.after_input(now, id, outcome);
     }
 

@@ -6,16 +6,21 @@ use std::net::IpAddr;
 use base::Instant;
 
 use crate::connection::{Connection, ConnectionId, ConnectionRecord, Purpose, State};
+use crate::pipeline::HostState;
+use crate::request::SentOn;
 use crate::resolver::Answer;
 use crate::retry::Cut;
 use crate::timer::Timer;
-use crate::{Action, Client, Error, Priority, RaceClock, Request, RequestId, Timing, Transport};
+use crate::{Action, Client, Error, LoadClass, Priority, RaceClock, Request, RequestId, Timing, Transport};
+
+/// A request's place in its host's queue: what somebody looks at first, then the most urgent, then the oldest; its number
+/// comes last.
+pub(crate) type Place = (LoadClass, Priority, u32, RequestId);
 
 /// A host's connections and waiting requests.
 #[derive(Default)]
 pub(crate) struct Pool {
-    /// Most urgent first, then oldest first: priority, age, number.
-    pub(crate) waiting: BTreeSet<(Priority, u32, RequestId)>,
+    pub(crate) waiting: BTreeSet<Place>,
     pub(crate) connections: Vec<ConnectionId>,
     /// A TLS handshake with this host is complete, so that later ones may resume its session.
     pub(crate) has_session: bool,
@@ -30,6 +35,8 @@ pub(crate) struct Pool {
     /// The TLS handshake that others wait for, and those that wait.
     pub(crate) handshake: Option<ConnectionId>,
     pub(crate) held: Vec<ConnectionId>,
+    /// What pipelining has learned.
+    pub(crate) pipelining: HostState,
     /// Its certificate, if it is known.
     pub(crate) certificate: Option<u32>,
     /// A server said that it does not serve this host, on a session of another's.
@@ -45,8 +52,14 @@ impl Client {
 
     /// Lets a request wait at its host. One that is sent again has kept its age, and so its place.
     pub(crate) fn enqueue(&mut self, id: RequestId) {
-        let &mut Request { host, priority, age, .. } = self.request_mut(id);
-        self.pools[host as usize].waiting.insert((priority, age, id));
+        let place = self.place_of(id);
+        let host = self.request_mut(id).host;
+        self.pools[host as usize].waiting.insert(place);
+    }
+
+    pub(crate) fn place_of(&self, id: RequestId) -> Place {
+        let request = self.requests[id as usize].as_ref().expect("a request that was made");
+        (self.load_class(id), request.priority, request.age, id)
     }
 
     /// Moves a host's waiting requests on as far as they can go now.
@@ -60,14 +73,18 @@ impl Client {
             Answer::Asking => return,
             Answer::Ask => return self.actions.push_back(Action::Resolve { host }),
             Answer::Missing => {
-                for (_, _, id) in std::mem::take(&mut self.pools[host as usize].waiting) {
+                for (.., id) in std::mem::take(&mut self.pools[host as usize].waiting) {
                     self.interrupt(now, id, Error::NameNotResolved, Cut::Refused);
                 }
                 return;
             }
         }
+        if self.pipelines(host) {
+            self.service_pipelined(now, host);
+            return self.greet(now, host);
+        }
         while let Some(connection) = self.free_connection(host) {
-            let Some((_, _, id)) = self.pools[host as usize].waiting.pop_first() else { break };
+            let Some((.., id)) = self.pools[host as usize].waiting.pop_first() else { break };
             self.dispatch(now, id, connection);
         }
         while self.wants_connection(host) {
@@ -82,7 +99,7 @@ impl Client {
 
     /// A ready connection of `host` that can take a request: the most recently used one, as its congestion
     /// window is the least likely to have been reset.
-    fn free_connection(&self, host: u32) -> Option<ConnectionId> {
+    pub(crate) fn free_connection(&self, host: u32) -> Option<ConnectionId> {
         let pool = &self.pools[host as usize];
         let free = pool.connections.iter().filter(|c| self.connections[**c as usize].can_take_request());
         let own = free.max_by_key(|c| (self.connections[**c as usize].idle_since, std::cmp::Reverse(**c)));
@@ -110,7 +127,7 @@ impl Client {
 
     /// Makes room for one more connection, at the cost of the connection of another host that has been idle for
     /// longest. False if every connection is busy.
-    fn make_room(&mut self, now: Instant, host: u32) -> bool {
+    pub(crate) fn make_room(&mut self, now: Instant, host: u32) -> bool {
         if self.open < self.config.connections_max {
             return true;
         }
@@ -180,7 +197,8 @@ impl Client {
             && (self.pools[host as usize].connections.iter().any(serves) || self.has_shared_session(host))
     }
 
-    fn dispatch(&mut self, now: Instant, id: RequestId, connection: ConnectionId) {
+    pub(crate) fn dispatch(&mut self, now: Instant, id: RequestId, connection: ConnectionId) {
+        self.enter_pipeline(now, id, connection);
         let entry = &self.connections[connection as usize];
         let multiplexed = self.transport(entry.record.host) != Transport::Http1;
         let request = self.requests[id as usize].as_mut().expect("a request that waits");
@@ -197,14 +215,24 @@ impl Client {
         let head = request.timing.head.filter(|_| request.answered); // that of an answer to be resumed
         request.timing = Timing { connect, tls, sent: Some(now), head, complete: None, ..request.timing };
         request.connection = Some(connection);
+        request.sent_on = match entry.record.requests {
+            0 => SentOn::Fresh,
+            _ if multiplexed => SentOn::Session,
+            _ if entry.active.is_empty() => SentOn::Idle,
+            _ => SentOn::Pipelined,
+        };
         request.pooled = entry.record.host != request.host;
         let host = request.host;
         request.attempts += 1;
         self.timers.cancel(Timer::Idle(connection));
-        match self.connections[connection as usize].send_request(id, request) {
+        let class = self.loads.get(&request.load).map_or(LoadClass::Foreground, |l| l.class);
+        let priority = class.spdy_priority(request.priority);
+        match self.connections[connection as usize].send_request(id, request, priority) {
             Ok(head_bytes) => request.head_bytes_up = head_bytes,
             Err(why) => self.fail(id, Error::Protocol(why)), // it would not be taken another time
         }
+        self.note_positions(connection);
+        self.time_pipeline(connection);
         self.learn(id, host, connection);
         self.mark_dirty(connection);
     }

@@ -2,8 +2,9 @@
 
 use base::{Instant, RequestHead, ResponseHead};
 
+use crate::pipeline::Class;
 use crate::retry::Void;
-use crate::{ConnectionId, Error};
+use crate::{ConnectionId, Error, LoadId};
 
 /// A request's number; the caller chooses it, densely from 0.
 pub type RequestId = u32;
@@ -46,6 +47,47 @@ pub struct Timing {
     pub complete: Option<Instant>,
 }
 
+/// How a request went out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SentOn {
+    /// As the first on its connection.
+    Fresh,
+    /// On a connection that had served before and was idle.
+    Idle,
+    /// Behind others without an answer, on an HTTP/1.1 connection.
+    Pipelined,
+    /// On a session that had served before.
+    Session,
+}
+
+/// All that may be said of a request when it is made; see [`Client::ask`](crate::Client::ask).
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// Index of the host to ask.
+    pub host: u32,
+    /// What is asked.
+    pub head: RequestHead,
+    /// Bytes of the request's body.
+    pub body_len: u64,
+    /// How much it matters within its load.
+    pub priority: Priority,
+    /// The load that it belongs to.
+    pub load: LoadId,
+    /// Whether it is what its load's page waits with everything else for: a script or style sheet in the head. While
+    /// such a request has no answer, those of its load that are neither such nor documents stay in the queue, where
+    /// [`Config::pipelining`](crate::Config::pipelining) is on (Firefox's LOAD_AS_BLOCKING).
+    pub blocks: bool,
+    /// What it is to pipelining; [`Class::of`] its head if nothing is said. An XHR is [`Class::Solo`] in Firefox.
+    pub class: Option<Class>,
+}
+
+impl Ask {
+    /// A request of load 0 without a body, that nothing waits for.
+    pub fn new(host: u32, head: RequestHead, priority: Priority) -> Self {
+        Self { host, head, body_len: 0, priority, load: 0, blocks: false, class: None }
+    }
+}
+
 /// What the client knows of a request.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -53,6 +95,8 @@ pub struct Request {
     pub host: u32,
     /// How much it matters.
     pub priority: Priority,
+    /// The load that it belongs to.
+    pub load: LoadId,
     /// What is asked.
     pub head: RequestHead,
     /// Bytes of the request's body.
@@ -67,6 +111,8 @@ pub struct Request {
     pub head_bytes_up: u64,
     /// Bytes that the response's head took on the wire.
     pub head_bytes_down: u64,
+    /// How it went out, for the last time.
+    pub sent_on: SentOn,
     /// How often it was sent again after it had failed, within [`Retry::budget`](crate::Retry::budget).
     pub retries: u32,
     /// Whether its connection was opened to another host.
@@ -80,11 +126,21 @@ pub struct Request {
     /// A part of a response has been passed on.
     pub(crate) answered: bool,
     pub(crate) done: bool,
+    /// Others of its load wait for it.
+    pub(crate) blocks: bool,
     /// Bytes of the answer's body that were passed on.
     pub(crate) delivered: u64,
     /// The answer under way continues one that was cut off, whose head this is.
     pub(crate) resuming: bool,
     pub(crate) response: Option<ResponseHead>,
+    /// What it is to pipelining; it is out of the question if it was in a pipeline that broke.
+    pub(crate) class: Class,
+    pub(crate) solo: bool,
+    /// Its place in a pipeline.
+    pub(crate) position: u32,
+    /// Bytes of the answer's body: that its head announces, and that have come.
+    pub(crate) announced: Option<u64>,
+    pub(crate) received: u64,
     /// Bytes of it that were passed on before.
     pub(crate) skip: u64,
     /// Nothing of the answer under way is passed on.
@@ -94,19 +150,21 @@ pub struct Request {
 }
 
 impl Request {
-    pub(crate) fn new(
-        host: u32,
-        priority: Priority,
-        head: RequestHead,
-        body_len: u64,
-        now: Instant,
-        age: u32,
-    ) -> Self {
+    pub(crate) fn new(ask: Ask, now: Instant, age: u32) -> Self {
+        let class = ask.class.unwrap_or_else(|| Class::of(&ask.head, ask.body_len));
         Self {
-            host,
-            priority,
-            head,
-            body_len,
+            class,
+            solo: false,
+            position: 0,
+            announced: None,
+            received: 0,
+            sent_on: SentOn::Fresh,
+            host: ask.host,
+            priority: ask.priority,
+            load: ask.load,
+            head: ask.head,
+            body_len: ask.body_len,
+            blocks: ask.blocks,
             connection: None,
             timing: Timing { queued: now, ..Timing::default() },
             attempts: 0,

@@ -81,6 +81,8 @@ pub(crate) enum Cut {
     Lost { unsent: bool },
     /// The server says that it never looked at it, or never will.
     Returned,
+    /// It was pipelined, and is not any more.
+    Unpipelined,
     /// Anything else.
     Refused,
 }
@@ -94,6 +96,7 @@ impl Client {
         let fresh = !request.answered && request.attempts < attempts_max + request.retries;
         let again = match cut {
             Cut::Returned => fresh,
+            Cut::Unpipelined => !request.answered || request.may_resume(),
             Cut::Lost { unsent } => fresh && (request.reused || (unsent && stale == StaleRule::Firefox)),
             Cut::Refused => false,
         };
@@ -109,6 +112,7 @@ impl Client {
     /// Lets a request wait for a connection again. Its host is served by [`Client::go_on`].
     fn resend(&mut self, id: RequestId) {
         let request = self.request_mut(id);
+        request.void = None;
         request.resuming = request.answered;
         request.skip = request.delivered;
         let host = request.host;
@@ -216,6 +220,7 @@ impl Client {
                 }
                 request.timing.complete = Some(now);
                 request.done = true;
+                self.unblock(id);
                 self.events.push_back(Event::Complete { id });
             }
             Event::Failed { id, error } => self.interrupt(now, id, error, Cut::Refused),
@@ -259,13 +264,14 @@ impl Client {
 
     /// Whether answers may have to be compared with what came before.
     fn keeps_heads(&self) -> bool {
-        self.config.retry.resume
+        self.config.retry.resume || self.config.pipelining.is_some()
     }
 
     pub(crate) fn fail(&mut self, id: RequestId, error: Error) {
         let request = self.request_mut(id);
         request.done = true;
         request.error = Some(error.clone());
+        self.unblock(id);
         self.events.push_back(Event::Failed { id, error });
     }
 }

@@ -7,6 +7,8 @@ use super::*;
 
 mod addresses;
 mod handshakes;
+mod loads;
+mod pipelines;
 mod preconnect;
 mod racing;
 mod retrying;

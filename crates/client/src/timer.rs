@@ -57,6 +57,8 @@ pub(crate) enum Timer {
     Decay,
     /// A request that failed is sent again.
     Retry(RequestId),
+    /// A pipeline is silent.
+    Pipeline(ConnectionId),
 }
 
 /// Deadlines, the earliest first; of those at one moment, in the order of their names.
@@ -121,6 +123,7 @@ impl Client {
                 Timer::Resolution(host) => self.handle_resolved(now, host, true),
                 Timer::Decay => self.decay(now),
                 Timer::Retry(id) => self.retry(now, id),
+                Timer::Pipeline(id) => self.watch_silence(now, id),
             }
         }
     }

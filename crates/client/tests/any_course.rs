@@ -3,7 +3,10 @@
 
 mod net;
 
-use client::{Client, Config, Handshakes, Host, HostFacts, Preconnect, Racing, Retry, Timeouts, Transport};
+use client::{
+    Client, Config, Handshakes, Host, HostFacts, HostState, Pipelining, Preconnect, Racing, Retry, Timeouts,
+    Transport,
+};
 use net::Net;
 use proptest::prelude::*;
 
@@ -23,6 +26,7 @@ struct Start {
     pooling: bool,
     mixed: bool,
     retry: u8,
+    pipelining: u8,
     /// Host and priority of each request, and before which step of the course it is made.
     requests: Vec<(u8, u8, u8)>,
     /// What the network does, two bytes a step.
@@ -32,7 +36,7 @@ struct Start {
 fn start() -> impl Strategy<Value = Start> {
     let pools = (0..4u8, any::<bool>(), 1..5u8, 1..9u8, 1..7u8);
     let switches = (any::<bool>(), 0..3u8, 0..3u8, 0..4u8, any::<bool>());
-    let rules = (any::<bool>(), any::<bool>(), 0..3u8);
+    let rules = (any::<bool>(), any::<bool>(), 0..3u8, 0..3u8);
     let requests = prop::collection::vec((any::<u8>(), 0..5u8, 0..200u8), 1..24);
     let course = prop::collection::vec(any::<u8>(), 0..400);
     (pools, switches, rules, requests, course).prop_map(|(pools, switches, rules, requests, course)| Start {
@@ -49,6 +53,7 @@ fn start() -> impl Strategy<Value = Start> {
         pooling: rules.0,
         mixed: rules.1,
         retry: rules.2,
+        pipelining: rules.3,
         requests,
         course,
     })
@@ -68,6 +73,7 @@ fn client(start: &Start) -> Client {
         handshakes: if start.handshakes { Handshakes::WaitForSession } else { Handshakes::Parallel },
         pooling: start.pooling,
         retry: [Retry::CHROME, Retry::FIREFOX, Retry::RELOADING][usize::from(start.retry)],
+        pipelining: (start.pipelining > 0).then_some(Pipelining::FIREFOX),
         ..Config::new(transport)
     };
     let hosts = (0..start.hosts).map(|i| Host { name: format!("host{i}.example"), tls: start.tls });
@@ -78,8 +84,11 @@ fn client(start: &Start) -> Client {
         let v6 = format!("2001:db8::{}", host % 3 + 1).parse().unwrap();
         let addresses = [vec![v4], vec![v6, v4], vec![]][host as usize % 3].clone();
         let transport = (start.mixed && host % 2 == 1).then_some(Transport::Http1);
-        client
-            .describe(host, HostFacts { addresses, transport, certificate: Some(1), ..HostFacts::default() });
+        if start.pipelining > 1 {
+            client.set_pipelining(host, HostState::green());
+        }
+        let facts = HostFacts { addresses, transport, certificate: Some(1), ..HostFacts::default() };
+        client.describe(host, facts);
     }
     client
 }

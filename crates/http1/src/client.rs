@@ -23,6 +23,10 @@ pub enum Event {
         body: Framing,
         /// Bytes of the head.
         head_len: u64,
+        /// The server's version is HTTP/1.0 (or HTTP/1.1).
+        is_http10: bool,
+        /// Whether the connection carries further messages after this one (RFC 9112 §9.3).
+        persists: bool,
     },
     /// Bytes of its body, as they came.
     Body(Chunk),
@@ -335,7 +339,9 @@ impl Connection {
         }
         self.reusable = persists && !request.close;
         self.closing |= !self.reusable;
-        self.events.push_back(Event::Response { head: ResponseHead { status, fields }, body, head_len });
+        let (head, persists) = (ResponseHead { status, fields }, self.reusable);
+        let is_http10 = version == Version::Http10;
+        self.events.push_back(Event::Response { head, body, head_len, is_http10, persists });
         self.expect = match (body, Body::new(body)) {
             (Framing::Tunnel, _) => {
                 self.out.tunnel();

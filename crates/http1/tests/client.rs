@@ -510,7 +510,14 @@ fn bodies_and_fields_are_slices_of_the_input() {
     client.request(&get("GET"), None).unwrap();
     sent(&mut client);
     client.handle_input(Instant::ZERO, Chunk::Bytes(input.clone())).unwrap();
-    let Some(Event::Response { head, body: Framing::Length(5), head_len: 45 }) = client.poll_event() else {
+    let Some(Event::Response {
+        head,
+        body: Framing::Length(5),
+        head_len: 45,
+        is_http10: false,
+        persists: true,
+    }) = client.poll_event()
+    else {
         panic!("a response with a head of 45 bytes")
     };
     assert!(head.fields.iter().all(|f| within(&f.name) && within(&f.value)));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use base::{BodyRange, Chunk, Duration, Fields, Instant, RequestHead, ResponseHead};
 use bytes::Bytes;
-use client::{Action, Client, ConnectionId, Event, RequestId};
+use client::{Action, Ask, Client, ConnectionId, Event, LoadClass, RequestId};
 
 /// More steps than any course takes.
 const STEPS_MAX: usize = 20_000;
@@ -85,11 +85,17 @@ impl Net {
             method: "GET".into(),
             scheme: scheme.into(),
             authority: format!("host{host}.example").into(),
-            path: format!("/{id}").into(),
+            path: format!("/{id}{}", ["", ".png", ".js"][priority as usize % 3]).into(),
             fields: Fields::new(),
         };
         self.seen.push(Seen::default());
-        self.client.fetch(self.now, id, host, head, 0, priority);
+        let ask = Ask { load: id % 3, blocks: id % 7 == 3, ..Ask::new(host, head, priority) };
+        self.client.set_load(
+            self.now,
+            1,
+            if id % 4 < 2 { LoadClass::Background } else { LoadClass::Foreground },
+        );
+        self.client.ask(self.now, id, ask);
         self.drain();
     }
 
@@ -338,7 +344,8 @@ impl Net {
 /// Lets a server answer all that it was asked; 421 to what is not for the only host that it serves.
 fn answer(peer: &mut Peer, only: Option<&str>) {
     let reply = |head: &RequestHead| {
-        let id: RequestId = std::str::from_utf8(&head.path[1..]).unwrap().parse().unwrap();
+        let path = std::str::from_utf8(&head.path[1..]).unwrap();
+        let id: RequestId = path.split('.').next().unwrap().parse().unwrap();
         let body = Chunk::Body(BodyRange { source: id, start: 0, len: body_len(id) });
         let misdirected = only.is_some_and(|own| head.authority != own);
         let status = if misdirected { 421 } else { 200 };

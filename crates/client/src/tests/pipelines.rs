@@ -1,0 +1,284 @@
+//! Pipelining: what goes where, and what becomes of a pipeline that fails.
+
+use super::*;
+use base::BodyRange;
+
+/// Requests for images, so that they share a class.
+fn image(path: &str) -> RequestHead {
+    RequestHead { path: Bytes::from(format!("/{path}.png")), ..head() }
+}
+
+fn piped(state: HostState, per_host: usize) -> Client {
+    let config = Config {
+        pipelining: Some(Pipelining::FIREFOX),
+        connections_per_host: per_host,
+        ..Config::new(Transport::Http1)
+    };
+    let mut client = Client::new(config, vec![Host { name: "10.0.0.1".into(), tls: false }]);
+    client.set_pipelining(0, state);
+    client
+}
+
+fn ok(fields: &str, len: u64) -> Chunk {
+    Chunk::Bytes(Bytes::from(format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n{fields}\r\n")))
+}
+
+/// A client with one connection per host that has answered request 0 at 20 ms and is idle, 10 ms away.
+fn warm(state: HostState) -> Client {
+    let mut client = piped(state, 1);
+    client.fetch(at(0), 0, 0, image("0"), 0, priority::IMAGE);
+    assert_eq!(connects(&mut client), [0]);
+    client.handle_connected(at(10), 0);
+    sent(&mut client, 0);
+    client.handle_input(at(20), 0, ok("", 0));
+    assert_eq!(completed(&mut client), [0]);
+    client
+}
+
+/// The same, with requests 1 to `n` made at 30 ms.
+fn deep(state: HostState, n: u32) -> Client {
+    let mut client = warm(state);
+    (1..=n).for_each(|id| client.fetch(at(30), id, 0, image(&id.to_string()), 0, priority::IMAGE));
+    client
+}
+
+fn under_way(client: &Client, ids: std::ops::RangeInclusive<u32>) -> Vec<RequestId> {
+    ids.filter(|id| client.request(*id).unwrap().timing.sent.is_some()).collect()
+}
+
+#[test]
+fn nothing_is_pipelined_unless_it_is_switched_on() {
+    let mut client = deep(HostState::green(), 1);
+    client.config.pipelining = None;
+    client.fetch(at(30), 2, 0, image("2"), 0, priority::IMAGE);
+    assert_eq!(under_way(&client, 1..=2), [1]);
+}
+
+#[test]
+fn a_fresh_connection_is_not_pipelined_on_before_it_has_answered() {
+    let mut client = piped(HostState::green(), 1);
+    (0..3).for_each(|id| client.fetch(at(0), id, 0, image("x"), 0, priority::IMAGE));
+    connects(&mut client);
+    client.handle_connected(at(10), 0);
+    assert_eq!(under_way(&client, 0..=2), [0]);
+}
+
+#[test]
+fn a_yellow_host_gets_one_trial_of_two_and_is_green_when_that_went_well() {
+    let mut client = deep(HostState::new(), 4);
+    assert_eq!(under_way(&client, 1..=4), [1, 2]);
+    sent(&mut client, 0);
+    client.handle_input(at(50), 0, ok("", 0));
+    assert_eq!(under_way(&client, 1..=4), [1, 2], "until it is over");
+    client.handle_input(at(51), 0, ok("", 0));
+    assert_eq!(client.pipelining(0).standing(), Standing::Green);
+    assert_eq!(under_way(&client, 1..=4), [1, 2, 3, 4]);
+    assert_eq!(client.request(4).unwrap().sent_on, SentOn::Pipelined);
+}
+
+#[test]
+fn a_green_host_has_pipelines_of_six_and_a_good_answer_from_the_third_place_lifts_that_to_32() {
+    let mut client = deep(HostState::green(), 60);
+    assert_eq!(
+        under_way(&client, 1..=60).len(),
+        6,
+        "four because connections are scarce, then all others failed"
+    );
+    sent(&mut client, 0);
+    for _ in 0..3 {
+        client.handle_input(at(50), 0, ok("", 0));
+    }
+    assert_eq!(completed(&mut client), [1, 2, 3]);
+    assert_eq!(under_way(&client, 4..=60).len(), 32);
+}
+
+#[test]
+fn classes_do_not_mix_and_solo_goes_alone() {
+    let mut client = deep(HostState::green(), 1);
+    let script = RequestHead { path: "/a.js".into(), ..head() };
+    client.fetch(at(30), 2, 0, script, 0, priority::SCRIPT);
+    let post = RequestHead { method: "POST".into(), ..image("p") };
+    client.fetch(at(30), 3, 0, post, 0, priority::IMAGE);
+    client.fetch(at(30), 4, 0, image("d"), 0, priority::DOCUMENT);
+    client.ask(at(30), 5, Ask { class: Some(Class::Solo), ..Ask::new(0, image("xhr"), priority::IMAGE) });
+    client.fetch(at(30), 6, 0, image("6"), 0, priority::IMAGE);
+    assert_eq!(under_way(&client, 1..=6), [1, 6]);
+}
+
+#[test]
+fn with_connections_to_spare_a_new_one_is_opened_before_a_pipeline_is_joined() {
+    let mut client = piped(HostState::green(), 6);
+    client.fetch(at(0), 0, 0, image("0"), 0, priority::IMAGE);
+    connects(&mut client);
+    client.handle_connected(at(10), 0);
+    answer(&mut client, at(20), 0, "");
+    client.fetch(at(30), 1, 0, image("1"), 0, priority::IMAGE);
+    client.fetch(at(30), 2, 0, image("2"), 0, priority::IMAGE);
+    assert_eq!(connects(&mut client), [1]);
+    assert_eq!(client.request(2).unwrap().connection, None);
+}
+
+#[test]
+fn scripts_join_a_pipeline_rather_than_wait_for_a_new_connection() {
+    let mut client = piped(HostState::green(), 6);
+    let script = |path: &'static str| RequestHead { path: path.into(), ..head() };
+    client.fetch(at(0), 0, 0, script("/0.js"), 0, priority::SCRIPT);
+    connects(&mut client);
+    client.handle_connected(at(10), 0);
+    answer(&mut client, at(20), 0, "");
+    client.fetch(at(30), 1, 0, script("/1.js"), 0, priority::SCRIPT);
+    client.fetch(at(30), 2, 0, script("/2.js"), 0, priority::SCRIPT);
+    assert_eq!(connects(&mut client), []);
+    assert_eq!(client.request(2).unwrap().sent_on, SentOn::Pipelined);
+}
+
+#[test]
+fn while_scripts_of_the_head_are_under_way_other_requests_of_the_load_wait() {
+    let mut client = piped(HostState::green(), 6);
+    let script = RequestHead { path: "/0.js".into(), ..head() };
+    client.ask(at(0), 0, Ask { blocks: true, ..Ask::new(0, script, priority::SCRIPT) });
+    client.fetch(at(0), 1, 0, image("1"), 0, priority::IMAGE);
+    client.ask(at(0), 2, Ask { load: 1, ..Ask::new(0, image("2"), priority::IMAGE) });
+    assert_eq!(connects(&mut client).len(), 2, "one for the script and one for the other load");
+    client.handle_connected(at(10), 0);
+    client.handle_connected(at(10), 1);
+    assert_eq!(under_way(&client, 0..=2), [0, 2]);
+    answer(&mut client, at(20), 0, "");
+    assert_eq!(client.request(1).unwrap().connection, Some(0));
+}
+
+#[test]
+fn a_revalidation_that_brings_a_body_lets_no_more_revalidations_behind_it() {
+    let revalidation = |path: &'static str| {
+        let mut fields = Fields::new();
+        fields.push("If-None-Match", "\"a\"");
+        RequestHead { path: path.into(), fields, ..head() }
+    };
+    for (first, joins) in
+        [("HTTP/1.1 304 Not Modified\r\n\r\n", true), ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", false)]
+    {
+        let mut client = piped(HostState::green(), 1);
+        client.fetch(at(0), 0, 0, revalidation("/0"), 0, priority::IMAGE);
+        connects(&mut client);
+        client.handle_connected(at(10), 0);
+        answer(&mut client, at(20), 0, "");
+        client.fetch(at(30), 1, 0, revalidation("/1"), 0, priority::IMAGE);
+        client.fetch(at(30), 2, 0, revalidation("/2"), 0, priority::IMAGE);
+        sent(&mut client, 0);
+        client.handle_input(at(40), 0, Chunk::Bytes(Bytes::from_static(first.as_bytes())));
+        client.fetch(at(50), 3, 0, revalidation("/3"), 0, priority::IMAGE);
+        assert_eq!(client.request(3).unwrap().timing.sent.is_some(), joins);
+    }
+}
+
+#[test]
+fn after_1500_ms_of_silence_what_waits_behind_the_first_is_sent_elsewhere_unpipelined() {
+    let mut client = deep(HostState::green(), 3);
+    client.config.connections_per_host = 4;
+    sent(&mut client, 0);
+    assert_eq!(client.poll_timeout(), Some(at(1_530)));
+    client.handle_timeout(at(1_530));
+    assert_eq!(connects(&mut client).len(), 2);
+    assert_eq!(events(&mut client), []);
+    assert_eq!((client.pipelining(0).standing(), client.pipelining(0).penalty()), (Standing::Red, 60));
+    for connection in 1..3 {
+        client.handle_connected(at(1_540), connection);
+    }
+    client.handle_input(at(1_600), 0, ok("", 0)); // the first is answered where it was
+    assert_eq!(completed(&mut client), [1]);
+    assert_eq!(
+        actions(&mut client),
+        [Action::Close { connection: 0 }],
+        "the rest of what it brings is not read"
+    );
+    assert_eq!(under_way(&client, 1..=3), [1, 2, 3]);
+    assert!((2..=3).all(|id| client.request(id).unwrap().sent_on == SentOn::Fresh));
+}
+
+#[test]
+fn after_30_s_of_silence_the_first_is_given_up_too_and_sent_again() {
+    let mut client = deep(HostState::green(), 2);
+    sent(&mut client, 0);
+    client.handle_timeout(at(1_530));
+    assert_eq!(client.poll_timeout(), Some(at(30_030)));
+    client.handle_timeout(at(30_030));
+    assert_eq!(actions(&mut client)[0], Action::Close { connection: 0 });
+    assert_eq!(events(&mut client), []);
+    assert_eq!(client.requests.iter().flatten().filter(|r| r.done).count(), 1);
+}
+
+#[test]
+fn slow_reads_cost_their_class_five_or_25_and_cancel() {
+    // The round trip is 10 ms: 400 ms beyond it are suffered, 1500 ms beyond two are too many.
+    for (silence, penalty) in [(410, 0), (411, 5), (1_519, 5), (1_520, 25)] {
+        let mut client = deep(HostState::green(), 1);
+        sent(&mut client, 0);
+        client.handle_input(at(30 + silence), 0, Chunk::Bytes(Bytes::from_static(b"H")));
+        assert_eq!(client.pipelining(0).class_penalty(Class::Image), penalty, "{silence} ms");
+    }
+    let mut client = deep(HostState::green(), 2);
+    sent(&mut client, 0);
+    client.handle_input(at(30 + 1_520), 0, Chunk::Bytes(Bytes::from_static(b"H")));
+    assert_eq!(client.request(2).unwrap().connection, Some(0), "it waits for another connection");
+    assert_eq!(client.pools[0].waiting.len(), 1);
+}
+
+#[test]
+fn an_answer_beyond_300_000_bytes_lets_nothing_wait_behind_it() {
+    for (len, cancelled) in [(300_000, false), (300_001, true)] {
+        let mut client = deep(HostState::green(), 2);
+        sent(&mut client, 0);
+        client.handle_input(at(40), 0, ok("", len));
+        assert_eq!(!client.pools[0].waiting.is_empty(), cancelled, "{len}");
+        let owed = if cancelled { 119 } else { 0 }; // of 120, its own good head has paid one
+        assert!(client.pipelining(0).class_penalty(Class::Image).abs_diff(owed) <= 1);
+    }
+}
+
+#[test]
+fn a_body_cut_off_in_a_pipeline_is_fetched_again_and_what_was_delivered_is_skipped() {
+    let mut client = deep(HostState::green(), 2);
+    sent(&mut client, 0);
+    client.handle_input(at(40), 0, ok("", 100));
+    let body = |start, len| Chunk::Body(BodyRange { source: 1, start, len });
+    client.handle_input(at(41), 0, body(0, 60));
+    assert_eq!(events(&mut client).len(), 2);
+    client.handle_failed(at(50), 0, "reset");
+    assert_eq!(events(&mut client), [], "nobody has lost anything");
+    assert_eq!(client.pipelining(0).penalty(), 7_060, "corrupt, and cancelled");
+    let again = connects(&mut client);
+    client.handle_connected(at(60), again[0]);
+    sent(&mut client, again[0]);
+    client.handle_input(at(70), again[0], ok("", 100));
+    client.handle_input(at(71), again[0], body(0, 100));
+    assert_eq!(events(&mut client), [Event::Data { id: 1, chunk: body(60, 40) }, Event::Complete { id: 1 }]);
+    assert_eq!(client.request(2).unwrap().connection, Some(again[0]));
+}
+
+#[test]
+fn nonsense_in_a_pipeline_makes_the_host_red_and_its_requests_go_again() {
+    let mut client = deep(HostState::green(), 2);
+    sent(&mut client, 0);
+    client.handle_input(at(40), 0, Chunk::Bytes(Bytes::from_static(b"\xffx\r\n\r\n")));
+    assert_eq!(events(&mut client), []);
+    assert_eq!((client.pipelining(0).standing(), client.pipelining(0).penalty()), (Standing::Red, 7_060));
+    assert_eq!(connects(&mut client).len(), 1);
+}
+
+#[test]
+fn an_old_version_a_banned_server_an_unframed_answer_and_an_unannounced_close_cost_their_price() {
+    let answers = [
+        ("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n", 1_000, 0),
+        ("HTTP/1.1 200 OK\r\nServer: Microsoft-IIS/5.0\r\nContent-Length: 0\r\n\r\n", 7_000, 0),
+        ("HTTP/1.1 200 OK\r\nServer: Microsoft-IIS/6.0\r\nContent-Length: 0\r\n\r\n", 0, 0),
+        ("HTTP/1.1 200 OK\r\n\r\n", 0, 7_000),
+        ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", 0, 250),
+    ];
+    for (answer, host, class) in answers {
+        let mut client = deep(HostState::green(), 1);
+        sent(&mut client, 0);
+        client.handle_input(at(40), 0, Chunk::Bytes(Bytes::from_static(answer.as_bytes())));
+        let state = client.pipelining(0);
+        assert_eq!((state.penalty(), state.class_penalty(Class::Image)), (host, class), "{answer}");
+    }
+}
