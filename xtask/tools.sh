@@ -16,6 +16,14 @@ if ! command -v chromium >/dev/null && ! command -v google-chrome >/dev/null && 
         missing chromium "the report's render test is skipped; install your system's Chromium package"
 fi
 
+if ! command -v tshark >/dev/null; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends tshark; } >/dev/null 2>&1
+    fi
+    command -v tshark >/dev/null ||
+        missing tshark "the check that an independent decoder reads our SPDY is skipped; install your system's tshark package"
+fi
+
 # BoringSSL is built by cmake, and its bindings are made with libclang.
 has_libclang() {
     [ -n "${LIBCLANG_PATH:-}" ] ||

@@ -21,11 +21,11 @@ const PUSHER = Buffer.from('pusher\n')
 const PARALLEL = 100
 const PARALLEL_BASE = 5_000
 /** Milliseconds that a client's run may take. */
-const LIMIT_MS = 20_000
-/** Milliseconds that one answer may take: a peer that stalls is found before the whole run's time is up. */
+const LIMIT_MS = 40_000
+/** Milliseconds that one answer may be silent: a peer that stalls is found before the whole run's time is up. */
 const ANSWER_MS = 8_000
 /** Milliseconds that a push may come after its page. */
-const PUSH_MS = 2_000
+const PUSH_MS = 8_000
 
 const TABLE = Buffer.alloc(MODULUS * 264, Buffer.from(Array.from({ length: MODULUS }, (_, i) => i)))
 

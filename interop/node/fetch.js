@@ -79,11 +79,14 @@ class Peer {
   exchange (method, path, want, { body, onStream, onData, onFinished } = {}) {
     const expect = new Expect(path, want)
     const answered = new Promise((resolve, reject) => {
+      const progress = () => `after ${expect.seen} of ${want.length} bytes`
+      const silent = setTimeout(() => reject(new Error(`${path}: silent for ${contract.ANSWER_MS / 1000} s ${progress()}`)), contract.ANSWER_MS)
       const stream = this.open(method, path, onStream)
       let status = 0
       stream.on('error', error => reject(new Error(`${path}: ${error.message}`)))
       stream.on('response', code => { status = code })
       stream.on('data', chunk => {
+        silent.refresh()
         try { expect.take(chunk) } catch (error) { return reject(error) }
         if (onData) onData(stream)
       })
@@ -92,8 +95,6 @@ class Peer {
         try { resolve(expect.end()) } catch (error) { reject(error) }
         if (onFinished) onFinished()
       })
-      const progress = () => `after ${expect.seen} of ${want.length} bytes`
-      setTimeout(() => reject(new Error(`${path}: no end within ${contract.ANSWER_MS / 1000} s ${progress()}`)), contract.ANSWER_MS)
       stream.on('close', error => error && reject(new Error(`${path}: ${error.message} ${progress()}, without FIN`)))
       if (body) stream.end(body)
     })

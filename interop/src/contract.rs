@@ -27,7 +27,7 @@ pub const PARALLEL_BASE: u64 = 5_000;
 /// Milliseconds that one answer may be silent before it is given up.
 pub const ANSWER_MS: u64 = 8_000;
 /// Milliseconds that one cell may take.
-pub const CELL_MS: u64 = 20_000;
+pub const CELL_MS: u64 = 40_000;
 
 /// Every version, oldest first.
 pub const VERSIONS: [Version; 3] = [Version::V2, Version::V3, Version::V3_1];

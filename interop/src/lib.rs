@@ -6,9 +6,11 @@
 //! * [`child`]: peers as child processes, none of which outlives this program.
 //! * [`client`], [`site`]: our client and our server of HTTP's mapping.
 //! * [`kubernetes`], [`example`]: ours of Kubernetes' streams: the library, and its example program.
+//! * [`capture`]: a conversation as a capture file, for packet analysers.
 //! * [`run`]: the run; what each square is worth.
 //! * [`matrix`]: what people read of it.
 
+pub mod capture;
 pub mod child;
 pub mod client;
 pub mod contract;

@@ -36,7 +36,7 @@ struct Args {
     #[arg(long, value_name = "T", value_parser = transport)]
     transport: Option<Transport>,
     /// How many rows of the matrix are run side by side; most of a run is waiting.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 2)]
     abreast: usize,
     /// Runs everything this often: a square has to be the same each time.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -90,19 +90,22 @@ fn main() -> ExitCode {
 }
 
 /// Whether a peer can be run.
-enum Presence {
+enum Presence<'p> {
     Here,
-    /// Its toolchain is absent.
-    Skipped,
+    /// There is no such program, without which it cannot be built.
+    Skipped(&'p str),
     /// It could be built, and was not.
     Unbuilt,
 }
 
-fn presence(peer: &Peer, folder: &Path) -> Presence {
-    match (is_there(&peer.needs, folder), folder.join(&peer.built).exists()) {
-        (true, true) => Presence::Here,
-        (true, false) => Presence::Unbuilt,
-        (false, _) => Presence::Skipped,
+fn presence<'p>(peer: &'p Peer, folder: &Path) -> Presence<'p> {
+    let runs = peer.command.first().is_some_and(|program| is_there(program, folder));
+    if runs && folder.join(&peer.built).exists() {
+        return Presence::Here;
+    }
+    match peer.needs.iter().find(|program| !is_there(program, folder)) {
+        Some(program) => Presence::Skipped(program),
+        None => Presence::Unbuilt,
     }
 }
 
@@ -117,10 +120,10 @@ fn here<'p>(peers: &'p Peers, args: &Args, folder: &Path) -> Result<Vec<&'p Peer
         match presence(peer, folder) {
             Presence::Here => here.push(peer),
             Presence::Unbuilt => return Err(format!("{} is not built: run interop/setup.sh", peer.name)),
-            Presence::Skipped if std::env::var_os("CI").is_some() => {
-                return Err(format!("{} cannot be run without {}, and CI runs all", peer.name, peer.needs));
+            Presence::Skipped(program) if std::env::var_os("CI").is_some() => {
+                return Err(format!("{} cannot be built without {program}, and CI runs all", peer.name));
             }
-            Presence::Skipped => eprintln!("interop: {} is skipped: there is no {}", peer.name, peer.needs),
+            Presence::Skipped(program) => eprintln!("interop: {} skipped: there is no {program}", peer.name),
         }
     }
     Ok(here)
@@ -130,7 +133,7 @@ fn list(peers: &Peers, folder: &Path) {
     for peer in &peers.all {
         let presence = match presence(peer, folder) {
             Presence::Here => "here",
-            Presence::Skipped => "skipped",
+            Presence::Skipped(_) => "skipped",
             Presence::Unbuilt => "not built",
         };
         let [roles, transports] = [

@@ -64,8 +64,8 @@ pub struct Peer {
     pub name: String,
     /// What it is, with its version.
     pub about: String,
-    /// The program without which it cannot be built or run.
-    pub needs: String,
+    /// The programs without which it cannot be built.
+    pub needs: Vec<String>,
     /// What `setup.sh` makes last of what it needs.
     pub built: String,
     /// How it is started; paths are relative to the folder of `peers.toml`.
@@ -290,7 +290,7 @@ mod tests {
         [[peer]]
         name = "a"
         about = "a 1.0"
-        needs = "sh"
+        needs = ["sh"]
         built = "a"
         command = ["a"]
         mapping = "http"

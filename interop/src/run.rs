@@ -23,7 +23,7 @@ use crate::{example, kubernetes};
 /// Milliseconds that a peer may take to start: a JVM on a busy machine.
 const START_MS: u64 = 20_000;
 /// Milliseconds that a peer may take to say that it saw a reset.
-const CANCELLED_MS: u64 = 2_000;
+const CANCELLED_MS: u64 = 8_000;
 
 /// How a square went.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -364,7 +364,7 @@ impl Ours {
         let tls = secure.then(|| ground.acceptor(&[protocol], tls::Offer::Alpn)).transpose()?;
         let started = match lane.peer.mapping {
             Mapping::Http => {
-                let config = serve::Config { tls, spdy: session_for(&lane.peer.name), ..Default::default() };
+                let config = serve::Config { tls, spdy: session_for(&lane.peer.name).into(), ..Default::default() };
                 Running::start(lane.version, config).map(Self::Http)
             }
             Mapping::Kubernetes => kubernetes::Running::start(tls).map(Self::Kubernetes),

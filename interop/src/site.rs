@@ -11,7 +11,7 @@ use live::serve::{self, Content, Event, Server};
 use origin::{Answer, Push, Site};
 use spdy::{Priority, Version};
 
-use crate::contract::{self, ENDLESS_MAX, LARGE, MODULUS, PUSHED, PUSHER, SMALL};
+use crate::contract::{self, CELL_MS, ENDLESS_MAX, LARGE, MODULUS, PUSHED, PUSHER, SMALL};
 
 /// What the site's bodies are ranges of: the pattern, for what ends and for what does not.
 const PATTERN: u32 = 0;
@@ -146,8 +146,8 @@ impl Running {
     /// If the system has no port or no thread.
     pub fn start(version: Version, config: serve::Config) -> io::Result<Self> {
         let version_3 = if version == Version::V3 { Version::V3 } else { Version::V3_1 };
-        // Peers that have got what they wanted just go; nobody is waited for long.
-        let grace = Duration::from_secs(1);
+        // Peers that have got what they wanted just go, so that nobody is waited for; whoever is still served is not cut off.
+        let grace = Duration::from_millis(CELL_MS);
         let config = serve::Config { version_3, grace, ..config };
         let server = Server::bind(&[SocketAddr::from(([127, 0, 0, 1], 0))], config)?;
         let (address, handle) = (server.addresses()?[0], server.handle());

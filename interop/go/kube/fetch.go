@@ -160,7 +160,7 @@ func goaway(connection httpstream.Connection) error {
 	select {
 	case <-connection.CloseChan():
 		return nil
-	case <-time.After(8 * time.Second):
+	case <-time.After(contract.Answer):
 		return errors.New("goaway: the connection did not close")
 	}
 }

@@ -213,7 +213,7 @@ func (c *client) open(method, path string) (*spdystream.Stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := stream.WaitTimeout(8 * time.Second); err != nil {
+	if err := stream.WaitTimeout(contract.Answer); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return stream, nil
@@ -242,7 +242,7 @@ func (c *client) post() error {
 			return err
 		}
 	}
-	if err := stream.WaitTimeout(8 * time.Second); err != nil {
+	if err := stream.WaitTimeout(contract.Answer); err != nil {
 		return fmt.Errorf("/upload: %w", err)
 	}
 	return contract.Expect("/upload", stream, []byte(contract.Receipt(body)))
@@ -278,8 +278,8 @@ func (c *client) pushed() error {
 			return fmt.Errorf("pushed %q", path)
 		}
 		return contract.Expect("/pushed", stream, contract.Pattern(0, contract.Pushed))
-	case <-time.After(2 * time.Second):
-		return fmt.Errorf("no push within 2 s of its page")
+	case <-time.After(contract.Answer):
+		return fmt.Errorf("no push within %s of its page", contract.Answer)
 	}
 }
 
@@ -311,7 +311,7 @@ func (c *client) goaway() error {
 	select {
 	case <-c.gone:
 		return nil
-	case <-time.After(time.Second):
+	case <-time.After(contract.Answer):
 		return fmt.Errorf("no GOAWAY")
 	}
 }

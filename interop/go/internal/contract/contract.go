@@ -41,9 +41,9 @@ const (
 	Small  = "hello, spdy\n"
 	Pusher = "pusher\n"
 
-	limit = 20 * time.Second
-	// answer is how long one answer may take, so that a stall is found before the run's time is up.
-	answer = 8 * time.Second
+	limit = 40 * time.Second
+	// Answer is how long one answer may be silent, so that a stall is found before the run's time is up.
+	Answer = 8 * time.Second
 )
 
 // ErrCannot wraps the reason why a library has no means for a scenario.
@@ -71,6 +71,8 @@ func Expect(what string, from io.Reader, want []byte) error {
 	var got []byte
 	done := make(chan error, 1)
 	var lock sync.Mutex
+	silent := time.NewTimer(Answer)
+	defer silent.Stop()
 	go func() {
 		buffer := make([]byte, 32<<10)
 		for {
@@ -79,6 +81,7 @@ func Expect(what string, from io.Reader, want []byte) error {
 			fault := compare(what, len(got), buffer[:n], want)
 			got = append(got, buffer[:n]...)
 			lock.Unlock()
+			silent.Reset(Answer)
 			if fault == nil && err == nil {
 				continue
 			}
@@ -95,10 +98,10 @@ func Expect(what string, from io.Reader, want []byte) error {
 			err = fmt.Errorf("%s: ended after %d of %d bytes", what, len(got), len(want))
 		}
 		return err
-	case <-time.After(answer):
+	case <-silent.C:
 		lock.Lock()
 		defer lock.Unlock()
-		return fmt.Errorf("%s: no end within %s after %d of %d bytes", what, answer, len(got), len(want))
+		return fmt.Errorf("%s: silent for %s after %d of %d bytes", what, Answer, len(got), len(want))
 	}
 }
 

@@ -16,7 +16,7 @@ abstract class Client {
         }
     }
 
-    private static final int LIMIT_MS = 20_000;
+    private static final int LIMIT_MS = 40_000;
 
     /** Completes with the first push; its path was checked. */
     final CompletableFuture<Exchange> pushed = new CompletableFuture<>();

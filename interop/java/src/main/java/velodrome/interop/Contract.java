@@ -20,10 +20,10 @@ final class Contract {
     /** Streams of `parallel100`; stream i asks for PARALLEL_BASE + i bytes. */
     static final int PARALLEL = 100;
     static final int PARALLEL_BASE = 5_000;
-    /** Seconds that one answer may take: a peer that stalls is found before the whole run's time is up. */
+    /** Seconds that one answer may be silent: a peer that stalls is found before the whole run's time is up. */
     static final int ANSWER_SECONDS = 8;
     /** Seconds that a push may come after its page. */
-    static final int PUSH_SECONDS = 2;
+    static final int PUSH_SECONDS = 8;
     /** Bytes that /goaway and /endless write at a time. */
     static final int STEP = 20_000;
     /** Pause between two writes of /goaway, so that its GOAWAY finds it in flight. */

@@ -18,15 +18,23 @@ final class Exchange {
     /** The expected answer, or null for the pattern without end. */
     private final byte[] want;
     private int status;
-    private int seen;
+    private volatile int seen;
 
     private Exchange(String method, String path, byte[] body, byte[] want) {
         this.method = method;
         this.path = path;
         this.body = body;
         this.want = want;
-        CompletableFuture.delayedExecutor(Contract.ANSWER_SECONDS, TimeUnit.SECONDS)
-            .execute(() -> fail("no end within " + Contract.ANSWER_SECONDS + " s"));
+        watch(0);
+    }
+
+    /** Fails the exchange if nothing more than `before` bytes comes in time. */
+    private void watch(int before) {
+        CompletableFuture.delayedExecutor(Contract.ANSWER_SECONDS, TimeUnit.SECONDS).execute(() -> {
+            if (done.isDone()) return;
+            if (seen == before) fail("silent for " + Contract.ANSWER_SECONDS + " s");
+            else watch(seen);
+        });
     }
 
     static Exchange get(String path, byte[] want) {

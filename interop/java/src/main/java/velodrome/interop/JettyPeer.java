@@ -5,6 +5,7 @@ import java.net.InetSocketAddress;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -33,6 +34,7 @@ import org.eclipse.jetty.spdy.api.ReplyInfo;
 import org.eclipse.jetty.spdy.api.RstInfo;
 import org.eclipse.jetty.spdy.api.Session;
 import org.eclipse.jetty.spdy.api.SessionFrameListener;
+import org.eclipse.jetty.spdy.api.SettingsInfo;
 import org.eclipse.jetty.spdy.api.Stream;
 import org.eclipse.jetty.spdy.api.StreamFrameListener;
 import org.eclipse.jetty.spdy.api.StreamStatus;
@@ -212,10 +214,15 @@ public final class JettyPeer {
         Session session;
         private final Map<Integer, Exchange> exchanges = new ConcurrentHashMap<>();
         private volatile boolean goneAway;
+        private final CountDownLatch settled = new CountDownLatch(1);
 
         final SessionFrameListener listener = new SessionFrameListener.Adapter() {
             @Override public void onGoAway(Session session, GoAwayResultInfo info) {
                 goneAway = true;
+            }
+
+            @Override public void onSettings(Session session, SettingsInfo info) {
+                settled.countDown();
             }
 
             @Override public void onRst(Session session, RstInfo reset) {
@@ -239,6 +246,9 @@ public final class JettyPeer {
             Stream stream = session.syn(new SynInfo(headers, exchange.body == null), new Answer(exchange));
             exchanges.put(stream.getId(), exchange);
             if (exchange.body == null) return;
+            // A stream that has used its window up stays stalled when SETTINGS widens it (StandardSession.onSettings does not
+            // flush), and a server that waits for the new window to shrink sends no WINDOW_UPDATE.
+            settled.await(1, TimeUnit.SECONDS);
             stream.data(new BytesDataInfo(exchange.body, true), new Callback.Adapter() {
                 @Override public void failed(Throwable failure) {
                     exchange.fail("not sent: " + failure);
