@@ -51,7 +51,7 @@ pub struct Config {
     pub linger: Duration,
     /// Bytes delivered and not [consumed](Connection::consume), of all streams together, at which reading pauses. One read
     /// more, at most 64 KiB, may come on top. A peer can make each byte cost 16 in memory by frames of 4 KiB whose
-    /// neighbours are consumed, and up to 100 by frames of one byte.
+    /// neighbours are consumed, and about 100 by frames of one byte.
     pub unread: usize,
     /// Bytes that wait on one stream to be sent, at most.
     pub queue: usize,
