@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http1::server as http;
 use spdy::{Event, Priority, Session, StreamId};
 
+use crate::behaviour::Conduct;
 use crate::{Answer, PeerMisbehaved, Protocol, Push, Record, Site, Stats, Tier};
 
 /// What may wait for a transport that does not take it, before no more requests are wanted: an answer is counted as
@@ -23,15 +24,17 @@ enum Engine {
 }
 
 /// A request on its way to its answer.
-struct Exchange<U> {
+pub(crate) struct Exchange<U> {
     /// The SPDY stream and its priority; HTTP/1.1 has none.
     stream: Option<(StreamId, Priority)>,
-    request: RequestHead,
+    pub(crate) request: RequestHead,
     received: Instant,
-    state: State<U>,
+    /// It came while another had no answer.
+    pub(crate) follows: bool,
+    pub(crate) state: State<U>,
 }
 
-enum State<U> {
+pub(crate) enum State<U> {
     /// The request offers an upgrade that is allowed. What it asks for is not looked at, unless the offer turns out to
     /// be none.
     Offer,
@@ -81,7 +84,7 @@ pub struct Connection<S: Site> {
     /// What HTTP/1.1 still had to send when the connection was upgraded: it goes before anything of SPDY's.
     before_upgrade: ChunkQueue,
     /// In the order of the requests, which for HTTP/1.1 is the order of the responses.
-    exchanges: VecDeque<Exchange<S::Upload>>,
+    pub(crate) exchanges: VecDeque<Exchange<S::Upload>>,
     stats: Stats,
     log: Option<VecDeque<Record>>,
     /// No further requests are taken.
@@ -89,7 +92,9 @@ pub struct Connection<S: Site> {
     /// Nobody is there any more.
     over: bool,
     /// Whether the engine had nothing to send when last asked, and nothing happened since.
-    drained: bool,
+    pub(crate) drained: bool,
+    /// How it behaves, if not well.
+    pub(crate) conduct: Option<Conduct>,
     /// What was given to the engine since it was last drained; see [`UNSENT_BYTES_MAX`].
     unsent: u64,
 }
@@ -116,6 +121,7 @@ impl<S: Site> Connection<S> {
             closing: false,
             over: false,
             drained: false,
+            conduct: None,
             unsent: 0,
         }
     }
@@ -155,7 +161,7 @@ impl<S: Site> Connection<S> {
             }
             Engine::Spdy(_) => true,
         };
-        engine && self.unsent < UNSENT_BYTES_MAX && !self.over
+        engine && self.unsent < UNSENT_BYTES_MAX && !self.over && !self.is_cut()
     }
 
     /// Whether the connection is to be closed: all has been sent, and nothing will follow. Close in two steps (end the
@@ -165,7 +171,7 @@ impl<S: Site> Connection<S> {
             Engine::Http1(http) => http.should_close(),
             Engine::Spdy(_) => false,
         };
-        self.over || done || (self.closing && self.is_idle())
+        self.over || done || (self.closing && self.is_idle()) || (self.is_cut() && self.drained)
     }
 
     /// Bytes from the client.
@@ -175,6 +181,10 @@ impl<S: Site> Connection<S> {
     /// [`poll_transmit`](Self::poll_transmit) until [`wants_close`](Self::wants_close).
     pub fn handle_input(&mut self, now: Instant, chunk: Chunk, site: &mut S) -> Result<(), PeerMisbehaved> {
         self.stats.bytes_in += chunk.len();
+        if self.is_cut() {
+            return Ok(()); // nobody reads any more
+        }
+        self.stir(now);
         let read = match &mut self.engine {
             Engine::Http1(http) => http.handle_input(now, chunk).map_err(|e| PeerMisbehaved(e.to_string())),
             Engine::Spdy(session) => {
@@ -227,7 +237,9 @@ impl<S: Site> Connection<S> {
     /// session's PING is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.engine {
-            Engine::Http1(_) => self.exchanges.front().and_then(Exchange::due),
+            Engine::Http1(_) => {
+                self.exchanges.front().and_then(Exchange::due).or_else(|| self.idle_deadline())
+            }
             Engine::Spdy(session) => {
                 self.exchanges.iter().filter_map(Exchange::due).chain(session.poll_timeout()).min()
             }
@@ -240,6 +252,7 @@ impl<S: Site> Connection<S> {
             Engine::Http1(http) => http.poll_transmit(max),
             Engine::Spdy(session) => session.poll_transmit(now, max),
         });
+        let chunk = chunk.or_else(|| self.conduct.as_mut().filter(|_| max > 0)?.take_last_words());
         match &chunk {
             Some(chunk) => self.stats.bytes_out += chunk.len(),
             None if max > 0 => (self.drained, self.unsent) = (true, 0),
@@ -272,6 +285,9 @@ impl<S: Site> Connection<S> {
             if !self.answer_due(now, site) {
                 break;
             }
+        }
+        if matches!(self.engine, Engine::Http1(_)) {
+            self.mind_idleness(now);
         }
         // What the fault is in will never be complete; the engine refuses it, once all before it are answered.
         if let Engine::Http1(http) = &self.engine
@@ -307,12 +323,15 @@ impl<S: Site> Connection<S> {
                 } else {
                     State::Upload { upload: site.begin(&head), expects_continue }
                 };
-                self.exchanges.push_back(Exchange { stream: None, request: head, received: now, state });
+                let follows = !self.exchanges.is_empty();
+                let exchange = Exchange { stream: None, request: head, received: now, follows, state };
+                self.exchanges.push_back(exchange);
             }
             http::Event::RequestComplete => {
                 if let Some(exchange) = self.exchanges.back_mut() {
                     complete(exchange, now, site);
                 }
+                self.misorder();
             }
             http::Event::Body(chunk) => {
                 if let Some(Exchange { state: State::Upload { upload, .. }, .. }) = self.exchanges.back_mut()
@@ -329,8 +348,13 @@ impl<S: Site> Connection<S> {
             Event::Request { id, head, priority, fin, .. } => {
                 self.stats.requests += 1;
                 let state = State::Upload { upload: site.begin(&head), expects_continue: false };
-                let mut exchange =
-                    Exchange { stream: Some((id, priority)), request: head, received: now, state };
+                let mut exchange = Exchange {
+                    stream: Some((id, priority)),
+                    request: head,
+                    received: now,
+                    follows: false,
+                    state,
+                };
                 if fin {
                     complete(&mut exchange, now, site);
                 }
@@ -387,7 +411,14 @@ impl<S: Site> Connection<S> {
         while let Some(exchange) = self.exchanges.get(at) {
             if exchange.due().is_some_and(|due| due <= now) {
                 let exchange = self.exchanges.remove(at).expect("just seen");
+                let http1 = exchange.stream.is_none();
+                if http1 && self.withhold(&exchange) {
+                    return false;
+                }
                 self.conclude(now, exchange, site);
+                if http1 {
+                    self.count_answer(now);
+                }
                 any = true;
             } else if exchange.stream.is_none() {
                 break; // HTTP/1.1 answers in order
@@ -399,7 +430,7 @@ impl<S: Site> Connection<S> {
     }
 
     fn conclude(&mut self, now: Instant, exchange: Exchange<S::Upload>, site: &mut S) {
-        let Exchange { stream, request, received, state } = exchange;
+        let Exchange { stream, request, received, follows, state } = exchange;
         let answer = match state {
             State::Think { answer, .. } => answer,
             State::Upload { .. } => unreachable!("an answer is due only after its request"),
@@ -409,7 +440,7 @@ impl<S: Site> Connection<S> {
                     let upload = site.begin(&request);
                     let answer = site.answer(&request, upload);
                     let state = State::Think { until: now + answer.think, answer };
-                    self.exchanges.push_front(Exchange { stream, request, received, state });
+                    self.exchanges.push_front(Exchange { stream, request, received, follows, state });
                 }
                 return;
             }

@@ -6,6 +6,7 @@
 //!   world and over sockets.
 //! * [`Site`] is what is served: [`Recording`] is a recorded page; a folder of files is another.
 //! * [`Server`] is one origin of a recorded page in the virtual world: a recording and its clients' connections.
+//! * [`Behaviour`] is how an HTTP/1.1 server fails its clients, if it is to: at pipelines and at idle connections.
 //!
 //! The `User-Agent` is never looked at.
 //!
@@ -71,6 +72,7 @@
 //! answers waits for a transport that does not take it, [`Connection::wants_input`] says to read no more. What a site
 //! keeps of an upload is the site's to bound.
 
+mod behaviour;
 mod connection;
 mod filler;
 mod matching;
@@ -81,6 +83,7 @@ mod recording;
 mod server;
 mod site;
 
+pub use behaviour::{Behaviour, Idle, Pipelines};
 pub use connection::Connection;
 pub use filler::Filler;
 pub use matching::{Matching, Tier};

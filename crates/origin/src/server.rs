@@ -4,7 +4,7 @@ use base::{Chunk, Duration, Instant};
 use bytes::Bytes;
 use page::Page;
 
-use crate::{Connection, PeerMisbehaved, Protocol, Recording};
+use crate::{Behaviour, Connection, PeerMisbehaved, Protocol, Recording};
 
 /// How long a server takes from the end of a request to its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,19 +26,40 @@ pub struct Server<'p> {
     site: Recording<&'p Page>,
     scheme: Bytes,
     connections: Vec<Connection<Recording<&'p Page>>>,
+    behaviour: Behaviour,
 }
 
 impl<'p> Server<'p> {
     /// The server of host number `host` of `page`.
     pub fn new(page: &'p Page, host: u32, think: Think) -> Self {
         let scheme = Bytes::from_static(page.hosts[host as usize].scheme().as_bytes());
-        Self { site: Recording::of_host(page, host, think), scheme, connections: Vec::new() }
+        Self {
+            site: Recording::of_host(page, host, think),
+            scheme,
+            connections: Vec::new(),
+            behaviour: Behaviour::default(),
+        }
     }
 
     /// A client has connected and will speak `protocol`.
     pub fn accept(&mut self, protocol: &Protocol) -> ConnectionId {
         self.connections.push(Connection::new(protocol, self.scheme.clone()));
         self.connections.len() as ConnectionId - 1
+    }
+
+    /// How it behaves at connections accepted from now on by [`Server::accept_at`].
+    pub fn set_behaviour(&mut self, behaviour: Behaviour) {
+        self.behaviour = behaviour;
+    }
+
+    /// A client has connected and will speak `protocol`; the server behaves as it was told to.
+    pub fn accept_at(&mut self, now: Instant, protocol: &Protocol) -> ConnectionId {
+        let id = self.accept(protocol);
+        if self.behaviour != Behaviour::default() {
+            let plain = self.connections.pop().expect("just accepted");
+            self.connections.push(plain.with_behaviour(now, self.behaviour));
+        }
+        id
     }
 
     /// Bytes from a client.
