@@ -47,6 +47,12 @@ peers: tools
 	./interop/setup.sh
 	$(CARGO) build --workspace --all-features --locked --bins --examples
 
+# Beside Go's framer and Node's engine and server. For figures of worth the machine should have nothing else to do.
+bench-peers: tools
+	./interop/setup.sh
+	$(CARGO) build --release --locked -p velodrome -p velodrome-interop --bins
+	$${CARGO_TARGET_DIR:-target}/release/bench-peers
+
 bench: rust
 	$(CARGO) bench --workspace --locked
 

@@ -364,7 +364,8 @@ impl Ours {
         let tls = secure.then(|| ground.acceptor(&[protocol], tls::Offer::Alpn)).transpose()?;
         let started = match lane.peer.mapping {
             Mapping::Http => {
-                let config = serve::Config { tls, spdy: session_for(&lane.peer.name).into(), ..Default::default() };
+                let config =
+                    serve::Config { tls, spdy: session_for(&lane.peer.name).into(), ..Default::default() };
                 Running::start(lane.version, config).map(Self::Http)
             }
             Mapping::Kubernetes => kubernetes::Running::start(tls).map(Self::Kubernetes),
