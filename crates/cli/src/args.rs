@@ -176,6 +176,9 @@ pub struct SettingArgs {
     /// droptail, codel or fq-codel.
     #[arg(long, value_name = "NAME")]
     queue_discipline: Option<Discipline>,
+    /// Extra delay each way, drawn for each packet from 0 to this.
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    jitter: Option<f64>,
     /// TCP constants of an era: 2010 or today. The next five flags change single ones.
     #[arg(long, value_name = "ERA")]
     stack: Option<Stack>,
@@ -233,6 +236,7 @@ impl SettingArgs {
             queue_bytes: self.queue_bytes,
             queue_ms: self.queue_ms,
             queue_discipline: self.queue_discipline,
+            jitter_ms: self.jitter,
             stack: self.stack,
             initial_cwnd: self.initial_cwnd,
             initial_rwnd_bytes: self.initial_rwnd,

@@ -134,6 +134,7 @@ pub struct Overrides {
     /// Either queue as the time its link takes to send it.
     pub queue_ms: Option<f64>,
     pub queue_discipline: Option<Discipline>,
+    pub jitter_ms: Option<f64>,
     pub stack: Option<Stack>,
     pub initial_cwnd: Option<u32>,
     pub initial_rwnd_bytes: Option<u32>,
@@ -274,6 +275,7 @@ impl Network {
             (self.queue_down_bytes, self.queue_up_bytes) = (bytes(&self.down)?, bytes(&self.up)?);
         }
         set(&mut self.queue_discipline, &o.queue_discipline);
+        set(&mut self.jitter_ms, &o.jitter_ms);
         set(&mut self.initial_cwnd, &o.initial_cwnd);
         set(&mut self.initial_rwnd_bytes, &o.initial_rwnd_bytes);
         set(&mut self.syn_timeout_ms, &o.syn_timeout_ms);

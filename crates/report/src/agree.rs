@@ -113,8 +113,8 @@ fn scatter(html: &mut String, cells: &[Cell], networks: &[&str]) {
     if low >= high {
         return;
     }
-    let (low, high) = (low.log10() - 0.03, high.log10() + 0.03);
-    let along = |ms: f64| SIDE * (ms.max(1e-3).log10() - low) / (high - low);
+    let (low, high) = (libm::log10(low) - 0.03, libm::log10(high) + 0.03);
+    let along = |ms: f64| SIDE * (libm::log10(ms.max(1e-3)) - low) / (high - low);
     let _ = write!(
         html,
         "<figure><svg width=\"{}\" height=\"{}\" role=\"img\">",
@@ -162,7 +162,7 @@ fn scatter(html: &mut String, cells: &[Cell], networks: &[&str]) {
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     let decades = low.floor() as i32..=high.ceil() as i32;
     let all = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|n| n * 10f64.powi(decade)));
-    all.filter(|ms| (low..=high).contains(&ms.log10())).collect()
+    all.filter(|ms| (low..=high).contains(&libm::log10(*ms))).collect()
 }
 
 /// The errors are shown up to this, percent.
