@@ -39,6 +39,9 @@ pub struct Config {
     /// Timeout of the first SYN or SYN/ACK, doubled at each further one: 3 s by RFC 1122 §4.2.3.1 and RFC 2988, 1 s
     /// by RFC 6298 (Linux since 3.1).
     pub syn_rto: Duration,
+    /// So many of a SYN's first timeouts are not doubled, and come on top of `syn_retries`. Linux since 6.5: 4
+    /// (`tcp_syn_linear_timeouts`), so that a SYN is sent after 1, 2, 3, 4, 5, 7 s and so on.
+    pub syn_linear_timeouts: u32,
     /// How often a SYN or SYN/ACK is sent again before the connection fails. Linux: `tcp_syn_retries`.
     pub syn_retries: u32,
     /// The least variance term of the retransmission timeout: it is never below SRTT plus this. Linux: 200 ms.
@@ -48,6 +51,9 @@ pub struct Config {
     pub data_retries: u32,
     /// Probe for a lost tail after two round trips (RFC 8985 §7; Linux since 3.10).
     pub tail_loss_probe: bool,
+    /// Timers go by ticks of this length, on a wheel that makes long ones late by up to an eighth (Linux since 4.8, with
+    /// CONFIG_HZ = 250: 4 ms). Zero: they are exact, as they were within a tick before.
+    pub timer_tick: Duration,
     /// How long an acknowledgement may wait (RFC 5681 §4.2). Linux adapts it between 40 and 200 ms; here it is fixed at
     /// its least. Zero acknowledges every segment at once.
     pub delayed_ack: Duration,
@@ -111,7 +117,9 @@ impl Config {
             reduction: Reduction::AtOnce,
             syn_rto: Duration::from_secs(3),
             syn_retries: 5,
+            syn_linear_timeouts: 0,
             tail_loss_probe: false,
+            timer_tick: Duration::ZERO,
             ..Self::linux_today()
         }
     }
@@ -134,9 +142,11 @@ impl Config {
             reduction: Reduction::Proportional,
             syn_rto: Duration::from_secs(1),
             syn_retries: 6,
+            syn_linear_timeouts: 4,
             rto_min: Duration::from_millis(200),
             data_retries: 15,
             tail_loss_probe: true,
+            timer_tick: Duration::from_millis(4),
             delayed_ack: Duration::from_millis(40),
             quickack: 16,
             sack: true,

@@ -16,6 +16,7 @@ use crate::receiver::{Agreed, Receiver};
 use crate::segment::Segment;
 use crate::sender::Sender;
 use crate::stats::Stats;
+use crate::wheel::Wheel;
 
 /// What the application wants to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,6 +99,7 @@ struct Handshake {
     retries: u32,
     /// It waits to be sent.
     due: bool,
+    wheel: Wheel,
 }
 
 /// What the peer's SYN said.
@@ -141,13 +143,15 @@ struct Pending {
 }
 
 impl Handshake {
-    fn new(now: Instant, rto: Duration) -> Self {
-        Self { sent: now, again: now + rto, rto, retries: 0, due: true }
+    fn new(now: Instant, config: &Config) -> Self {
+        let wheel = Wheel::new(config.timer_tick);
+        let rto = config.syn_rto;
+        Self { sent: now, again: wheel.due(now, now + rto), rto, retries: 0, due: true, wheel }
     }
 
     fn repeat(&mut self, now: Instant) {
         self.retries += 1;
-        self.again = now + self.rto;
+        self.again = self.wheel.due(now, now + self.rto);
         self.due = true;
     }
 }
@@ -155,7 +159,7 @@ impl Handshake {
 impl Endpoint {
     /// Opens a connection: the SYN is the first thing to transmit.
     pub fn connect(config: Config, now: Instant) -> Self {
-        let handshake = Handshake::new(now, config.syn_rto);
+        let handshake = Handshake::new(now, &config);
         Self::new(config, State::ExpectSynAck(handshake))
     }
 

@@ -61,6 +61,7 @@
 //! | `congestion` | Reno and CUBIC in congestion avoidance |
 //! | `hystart` | when CUBIC leaves slow start |
 //! | `rtt` | round-trip times and the timeout |
+//! | `wheel` | how late timers are |
 //!
 //! cwnd is counted in segments, as Linux counts, so a short segment costs as much of it as a full one. Nagle's algorithm is
 //! off, as browsers and servers have it off (`TCP_NODELAY`).
@@ -90,6 +91,7 @@ mod scoreboard;
 mod segment;
 mod sender;
 mod stats;
+mod wheel;
 mod window;
 
 pub use config::{Config, Congestion, CwndGrowth, LossDetection, Reduction};

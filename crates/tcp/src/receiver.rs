@@ -1,7 +1,7 @@
 //! The half of a connection that receives: puts segments in order, decides when to acknowledge, opens the window.
 //!
-//! Acknowledgements follow Linux. Every segment is acknowledged at once while quick acknowledgements are left, when
-//! it is out of order, a duplicate or fills a gap, or when it is more than one full segment after the last
+//! Acknowledgements follow Linux. Every segment is acknowledged at once while quick acknowledgements are left, when it makes
+//! the window grow, when it is out of order, a duplicate or fills a gap, or when it is more than one full segment after the last
 //! acknowledgement; else within `delayed_ack`. An endpoint that answers data with data is taken for interactive and
 //! loses its quick acknowledgements until a delayed one had to be sent.
 
@@ -11,6 +11,7 @@ use base::{Duration, Instant};
 
 use crate::Config;
 use crate::segment::{SackBlocks, Segment};
+use crate::wheel::Wheel;
 use crate::window::ReceiveWindow;
 
 #[derive(Clone, Debug)]
@@ -31,6 +32,7 @@ pub(crate) struct Receiver {
     mss: u64,
     sack: bool,
     delay: Duration,
+    wheel: Wheel,
     /// Send an acknowledgement at the next opportunity.
     ack_now: bool,
     /// Send one at this moment at the latest.
@@ -74,6 +76,7 @@ impl Receiver {
             mss: u64::from(agreed.mss),
             sack: agreed.sack,
             delay: config.delayed_ack,
+            wheel: Wheel::new(config.timer_tick),
             ack_now: false,
             ack_by: None,
             acked: 1,
@@ -137,9 +140,8 @@ impl Receiver {
             self.fin = Some(end - 1);
         }
         let len = u64::from(segment.len);
-        if self.sack || segment.seq <= self.nxt {
-            self.window.on_data(len); // without SACK, a duplicate acknowledgement must not move the window (RFC 5681 §2)
-        }
+        // Without SACK, a duplicate acknowledgement must not move the window (RFC 5681 §2).
+        let grows = (self.sack || segment.seq <= self.nxt) && self.window.on_data(len);
         self.last_data = now;
         if let (Some(rtt), Some(timestamps)) = (rtt, segment.timestamps)
             && len >= self.mss
@@ -149,8 +151,11 @@ impl Receiver {
             self.measured = timestamps.echo;
             self.window.on_rtt(rtt);
         }
-        self.quick
-            .get_or_insert_with(|| quick_acks(self.edge.saturating_sub(self.nxt), self.mss, self.quick_max));
+        let room = self.edge.saturating_sub(self.nxt);
+        let quick = self.quick.get_or_insert_with(|| quick_acks(room, self.mss, self.quick_max));
+        if grows && self.quick_max > 0 {
+            *quick |= 1; // Linux (`tcp_grow_window`): the sender is to hear of it
+        }
         if segment.seq > self.nxt {
             self.keep(segment.seq..end);
             self.ack_at_once();
@@ -183,7 +188,7 @@ impl Receiver {
         if had_islands || quick || fin || self.delay.is_zero() || self.nxt - self.acked > self.mss {
             self.ack_now = true;
         } else {
-            self.ack_by.get_or_insert(now + self.delay);
+            self.ack_by.get_or_insert(self.wheel.due(now, now + self.delay));
         }
         Received { bytes: self.nxt - before - u64::from(fin), fin }
     }

@@ -18,6 +18,7 @@ use crate::rtt::Rtt;
 use crate::scoreboard::{Delivery, Scoreboard, Sent};
 use crate::segment::Segment;
 use crate::stats::Stats;
+use crate::wheel::Wheel;
 
 /// No slow-start threshold yet.
 pub(crate) const INFINITE: u32 = u32::MAX;
@@ -45,6 +46,7 @@ pub(crate) struct Sender {
     pub(crate) cc: Controller,
     pub(crate) recovery: Recovery,
     timer: Option<(Instant, Timer)>,
+    wheel: Wheel,
     /// Timeouts in a row without an answer.
     silent: u32,
     /// A window probe is due.
@@ -108,6 +110,7 @@ impl Sender {
             cc: Controller::new(config.congestion, config.hystart),
             recovery: Recovery::default(),
             timer: None,
+            wheel: Wheel::new(config.timer_tick),
             silent: 0,
             probe_window: false,
             cwnd_limited: false,
@@ -186,7 +189,7 @@ impl Sender {
         }
         let piece = self.next_piece(room);
         if piece.is_none() && self.board.is_empty() && self.timer.is_none() {
-            self.timer = Some((now + self.rtt.rto(), Timer::Persist));
+            self.arm(now, self.rtt.rto(), Timer::Persist);
         }
         self.send_new(now, piece?);
         piece
@@ -230,7 +233,7 @@ impl Sender {
         self.recovery.note_resent(now);
         stats.retransmits += 1;
         if first == Some(sent.seq) || self.timer.is_none() {
-            self.timer = Some((now + self.rtt.rto(), Timer::Retransmit));
+            self.arm(now, self.rtt.rto(), Timer::Retransmit);
         }
         Some(again(&sent))
     }
@@ -251,7 +254,7 @@ impl Sender {
             }
         };
         self.recovery.probed(self.nxt, piece.again);
-        self.timer = Some((now + self.rtt.rto(), Timer::Retransmit));
+        self.arm(now, self.rtt.rto(), Timer::Retransmit);
         Some(piece)
     }
 
@@ -265,7 +268,7 @@ impl Sender {
             self.send_new(now, piece);
             return piece;
         }
-        self.timer = Some((now + self.rtt.rto(), Timer::Persist));
+        self.arm(now, self.rtt.rto(), Timer::Persist);
         Piece { seq: self.una - 1, len: 0, fin: false, last: false, again: true }
     }
 
@@ -306,7 +309,7 @@ impl Sender {
         if advanced || self.recovery.look_again.is_some() || self.queue_drains(&delivery) {
             self.set_timer(now);
         } else if delivery.segments > 0 && matches!(self.timer, Some((_, Timer::TailLossProbe))) {
-            self.timer = Some((now + self.rtt.rto(), Timer::Retransmit));
+            self.arm(now, self.rtt.rto(), Timer::Retransmit);
         }
         advanced
     }
@@ -430,16 +433,19 @@ impl Sender {
     /// Arms the one timer for what is in flight (RFC 6298 §5.1–5.3, RFC 8985 §7.2).
     pub(crate) fn set_timer(&mut self, now: Instant) {
         let rto = self.rtt.rto();
-        self.timer = if self.board.is_empty() {
-            None
+        if self.board.is_empty() {
+            self.timer = None;
+        } else if let Some(at) = self.recovery.look_again {
+            self.arm(now, at.since(now), Timer::Reorder);
         } else if let Some(pto) = self.probe_timeout() {
-            Some((now + pto.min(rto), Timer::TailLossProbe))
+            self.arm(now, pto.min(rto), Timer::TailLossProbe);
         } else {
-            Some((now + rto, Timer::Retransmit))
-        };
-        if let Some(at) = self.recovery.look_again.filter(|_| self.timer.is_some()) {
-            self.timer = Some((at, Timer::Reorder));
+            self.arm(now, rto, Timer::Retransmit);
         }
+    }
+
+    fn arm(&mut self, now: Instant, span: Duration, timer: Timer) {
+        self.timer = Some((self.wheel.due(now, now + span), timer));
     }
 
     /// RFC 8985 §7.2: two round trips, and the longest delay of an acknowledgement if only one segment is out to
@@ -474,7 +480,7 @@ impl Sender {
                 stats.timeouts += 1;
                 self.on_timeout();
                 self.rtt.back_off();
-                self.timer = Some((now + self.rtt.rto(), Timer::Retransmit));
+                self.arm(now, self.rtt.rto(), Timer::Retransmit);
             }
         }
         Ok(())

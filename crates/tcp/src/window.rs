@@ -16,6 +16,9 @@ use crate::Config;
 /// The largest window a header holds without scaling.
 const UNSCALED_MAX: u64 = 65_535;
 
+/// Segments with fewer bytes leave the limit where it is (Linux: `tcp_event_data_recv`).
+const LEN_MIN: u64 = 128;
+
 #[derive(Clone, Debug)]
 pub(crate) struct ReceiveWindow {
     limit: u64,
@@ -66,11 +69,13 @@ impl ReceiveWindow {
         self.clamp
     }
 
-    /// `len` bytes arrived, in order or not. (Linux: `tcp_grow_window`.)
-    pub fn on_data(&mut self, len: u64) {
-        if self.limit < self.clamp {
+    /// `len` bytes arrived, in order or not; whether the limit grows. (Linux: `tcp_grow_window`.)
+    pub fn on_data(&mut self, len: u64) -> bool {
+        let grows = self.limit < self.clamp && len >= LEN_MIN;
+        if grows {
             self.limit = (self.limit + 2 * len.min(self.mss)).min(self.clamp);
         }
+        grows
     }
 
     /// A round trip measured by the echo of a timestamp on a full segment.

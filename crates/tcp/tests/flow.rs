@@ -96,7 +96,8 @@ fn the_echo_is_that_of_the_first_segment_acknowledged() {
 /// if the application answers data with data. RFC 5681 §4.2 allows it.
 #[test]
 fn the_first_segments_are_acknowledged_one_by_one() {
-    let mut s = Script::client(Config { initial_rwnd: 8 * 1460, ..Config::linux_today() });
+    let narrow = Config { initial_rwnd: 8 * 1460, rwnd_start: 8 * 1460, ..Config::linux_today() };
+    let mut s = Script::client(narrow);
     for i in 0..4 {
         s.get(200 + i, data(1 + 1460 * i..1461 + 1460 * i, 1));
         s.send(200 + i, &format!(". seq 1 ack {}", 1461 + 1460 * i));
@@ -142,6 +143,22 @@ fn an_acknowledgement_that_is_due_does_not_wait_for_the_answer() {
     s.get(100, data(1..301, 1));
     s.send(100, "P. seq 1..501 (500) ack 301");
     s.silent(110);
+}
+
+/// Linux (`tcp_grow_window`): as long as the window grows, each segment is acknowledged, so that the sender hears of it.
+#[test]
+fn a_segment_that_makes_the_window_grow_is_acknowledged_at_once() {
+    // Room for quick acknowledgements of 2 segments, and for the window to grow three times.
+    let config = Config { initial_rwnd: 4 * 1460, rwnd_start: 9 * 1460, ..Config::linux_today() };
+    let mut s = Script::client(config);
+    let mut acknowledged = Vec::new();
+    for i in 0..9 {
+        s.get(200 + i, data(1 + 1460 * i..1461 + 1460 * i, 1));
+        s.read(200 + i);
+        acknowledged.extend(s.take_sent().iter().map(|(_, segment)| (segment.ack - 1) / 1460));
+    }
+    // Three that grow it, two quick ones, and then every second.
+    s.check("acknowledged", acknowledged, vec![1, 2, 3, 4, 5, 7, 9]);
 }
 
 /// Linux (`tcp_cleanup_rbuf`): when the application has read the end of a message, a segment that is not full, the

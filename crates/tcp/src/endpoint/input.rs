@@ -33,7 +33,7 @@ impl Endpoint {
         match &segment.syn_options {
             Some(options) if segment.flags.syn && !segment.flags.ack => {
                 let offer = offer(&self.config, segment, options);
-                self.state = State::ExpectAck(Handshake::new(now, self.config.syn_rto), offer);
+                self.state = State::ExpectAck(Handshake::new(now, &self.config), offer);
             }
             _ => self.reset = segment.refusal(),
         }
@@ -148,16 +148,20 @@ impl Endpoint {
 
     /// The moment that [`poll_timeout`](Self::poll_timeout) gave has come. Early calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
+        let client = matches!(self.state, State::ExpectSynAck(_));
         match &mut self.state {
             State::ExpectSynAck(handshake) | State::ExpectAck(handshake, _) => {
                 if now < handshake.again {
                     return;
                 }
-                if handshake.retries >= self.config.syn_retries {
+                let linear = if client { self.config.syn_linear_timeouts } else { 0 };
+                if handshake.retries >= self.config.syn_retries + linear {
                     return self.fail(Error::TimedOut);
                 }
                 self.stats.timeouts += 1;
-                handshake.rto = handshake.rto * 2;
+                if handshake.retries >= linear {
+                    handshake.rto = handshake.rto * 2;
+                }
                 handshake.repeat(now);
             }
             State::Open(open) => {

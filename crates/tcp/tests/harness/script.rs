@@ -60,9 +60,9 @@ impl Script {
         Self { tcp, now: Instant::ZERO, sent: VecDeque::new(), steps: String::new() }
     }
 
-    /// A server whose handshake took from 0 to 100 ms, without timestamps so that a full segment has 1460 bytes.
+    /// A server whose handshake took from 0 to 100 ms, without timestamps so that a full segment has 1460 bytes, and with exact timers.
     pub fn server(config: Config) -> Self {
-        let config = Config { timestamps: false, ..config };
+        let config = Config { timestamps: false, timer_tick: Duration::ZERO, ..config };
         let mut script = Self::new(Endpoint::accept(config, Instant::ZERO));
         script.get(0, syn(65_535));
         script.send_any(0);
@@ -73,7 +73,7 @@ impl Script {
 
     /// A client, likewise.
     pub fn client(config: Config) -> Self {
-        let config = Config { timestamps: false, ..config };
+        let config = Config { timestamps: false, timer_tick: Duration::ZERO, ..config };
         let mut script = Self::new(Endpoint::connect(config, Instant::ZERO));
         script.send_any(0);
         let mut answer = Segment { ack: 1, ..syn(65_535) };
