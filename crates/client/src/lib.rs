@@ -198,7 +198,12 @@ impl Client {
         if ask.blocks {
             self.loads.entry(ask.load).or_default().blockers += 1;
         }
-        self.requests[slot] = Some(Request::new(ask, now, self.made));
+        let class = match ask.class {
+            Some(class) => class,
+            None if self.config.pipelining.is_some() => Class::of(&ask.head, ask.body_len),
+            None => Class::Solo, // nobody will ask
+        };
+        self.requests[slot] = Some(Request::new(ask, class, now, self.made));
         self.made += 1;
         self.enqueue(id);
         self.race_host(now, host);

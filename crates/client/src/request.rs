@@ -150,8 +150,7 @@ pub struct Request {
 }
 
 impl Request {
-    pub(crate) fn new(ask: Ask, now: Instant, age: u32) -> Self {
-        let class = ask.class.unwrap_or_else(|| Class::of(&ask.head, ask.body_len));
+    pub(crate) fn new(ask: Ask, class: Class, now: Instant, age: u32) -> Self {
         Self {
             class,
             solo: false,
