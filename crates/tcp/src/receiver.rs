@@ -141,7 +141,8 @@ impl Receiver {
         }
         let len = u64::from(segment.len);
         // Without SACK, a duplicate acknowledgement must not move the window (RFC 5681 §2).
-        let grows = (self.sack || segment.seq <= self.nxt) && self.window.on_data(len);
+        let unread = self.readable();
+        let grows = (self.sack || segment.seq <= self.nxt) && self.window.on_data(len, unread);
         self.last_data = now;
         if let (Some(rtt), Some(timestamps)) = (rtt, segment.timestamps)
             && len >= self.mss

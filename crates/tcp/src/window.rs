@@ -69,11 +69,13 @@ impl ReceiveWindow {
         self.clamp
     }
 
-    /// `len` bytes arrived, in order or not; whether the limit grows. (Linux: `tcp_grow_window`.)
-    pub fn on_data(&mut self, len: u64) -> bool {
-        let grows = self.limit < self.clamp && len >= LEN_MIN;
+    /// `len` bytes arrived, in order or not, behind `unread` ones; whether the limit grows. It grows into the room that is
+    /// left beside all of them. (Linux: `tcp_grow_window`.)
+    pub fn on_data(&mut self, len: u64, unread: u64) -> bool {
+        let room = self.clamp.saturating_sub(unread + len);
+        let grows = self.limit < room && len >= LEN_MIN;
         if grows {
-            self.limit = (self.limit + 2 * len.min(self.mss)).min(self.clamp);
+            self.limit = (self.limit + 2 * len.min(self.mss)).min(room);
         }
         grows
     }
