@@ -153,6 +153,10 @@ fn matrix_run(args: &Args) -> Result<bool, String> {
         return Ok(true);
     }
     let here = here(&peers, args, &folder)?;
+    if here.is_empty() {
+        // Each was named; with CI set that was an error.
+        return Ok(true);
+    }
     let partial = here.len() < peers.all.len();
     if partial && args.write.is_some() {
         return Err("not all peers are here: a part of the matrix is not written".into());
