@@ -83,6 +83,9 @@ fn builder(common: &Common) -> Result<SslContextBuilder, Error> {
     context.set_mode(
         SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER | SslMode::RELEASE_BUFFERS,
     );
+    if let Some(groups) = &common.groups {
+        context.set_curves_list(groups).map_err(|e| Error::new(groups, reason(&e)))?;
+    }
     if let Some(log) = common.key_log.clone() {
         context.set_keylog_callback(move |_, line| log.line(line));
     }

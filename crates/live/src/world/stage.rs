@@ -180,6 +180,10 @@ fn secure(
         offer: Offer::Alpn,
         versions: if tls.mode.is_tls13() { Versions::Tls13 } else { Versions::Tls12 },
         record_size: Some(tls.record_size.clamp(512, 16_384) as u16),
+        groups: Some(match tls.key_exchange {
+            tls::KeyExchange::X25519 => "X25519".to_owned(),
+            tls::KeyExchange::P256 => "P-256".to_owned(),
+        }),
         ..Common::new([protocol])
     };
     let names: Vec<String> = page.hosts.iter().map(|h| h.name.clone()).collect();
