@@ -260,3 +260,20 @@ fn files_that_are_no_certificate_or_not_the_key_are_named() {
     assert!(missing.contains("none.pem"), "{missing}");
     assert!(empty.contains("c.pem"), "{empty}");
 }
+
+/// The library's own choice begins with a hybrid whose public key takes more than a kilobyte.
+#[test]
+fn keys_are_agreed_on_in_the_groups_that_are_asked_for() {
+    let hello = |groups: Option<&str>| {
+        let versions = Versions::Tls13;
+        let (client, server) = (client(Offer::Alpn, versions, &["a"]), server(Offer::Alpn, versions, &["a"]));
+        let common = Common { groups: groups.map(str::to_owned), ..client.common.clone() };
+        let (mut a, _b) = connect(&ClientConfig { common, ..client }, &server).unwrap();
+        crate::tcp_stats(a.tcp()).unwrap().bytes_sent
+    };
+    assert!(hello(Some("X25519")) < 700);
+    assert!(hello(None) > 1_184);
+    let common = Common { groups: Some("no group".into()), ..Common::new(["a"]) };
+    let config = ClientConfig { common, ..client(Offer::Alpn, Versions::Tls13, &["a"]) };
+    assert!(Connector::new(&config).unwrap_err().to_string().contains("no group"));
+}
