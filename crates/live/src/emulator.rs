@@ -19,6 +19,7 @@
 //! * `check`: what was asked for beside what was achieved.
 //! * `log`: every packet's fate, for `--log`.
 //! * `gateway`: the way from the far end to the machine's own network.
+//! * [`study`]: measures all this from outside.
 //! * `ends`: the two networks, their devices and the emulator on its thread, as most users want them.
 
 mod check;
@@ -26,6 +27,7 @@ mod ends;
 mod gateway;
 mod log;
 mod packet;
+pub mod study;
 mod way;
 
 use std::io;
@@ -40,7 +42,7 @@ use link::{LossConfig, PathConfig, Rate};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::Clock;
-use crate::namespace::{Block, HEADER, Net, Tun};
+use crate::namespace::{Block, HEADER, Net, Tun, Turn};
 use crate::timer::{Lead, NoSlack, Policy, on_grid};
 
 /// The model: what [`Config`] is made of.
@@ -178,6 +180,7 @@ pub struct Emulator {
     clock: Clock,
     policy: Policy,
     lead: Lead,
+    turn: Turn,
     up: Side,
     down: Side,
     delays: Vec<DelayTo>,
@@ -250,6 +253,7 @@ impl Emulator {
             clock,
             policy: config.policy,
             lead: Lead::up_to(config.spin),
+            turn: Turn::Ordinary,
             up: side(Direction::Up, &near, &far, &config.up),
             down: side(Direction::Down, &far, &near, &config.down),
             delays: config.delays.clone(),
@@ -279,11 +283,15 @@ impl Emulator {
         Handle(self.shared.clone())
     }
 
-    /// Carries packets until it is [stopped](Handle::stop); then gives what was counted, and the log's summary if there is a log.
+    /// Carries packets until it is [stopped](Handle::stop), on a thread that is to do nothing else: if the policy is precise, it gets the
+    /// [soonest turn](Turn::soonest) that it may have. Then gives what was counted, and the log's summary if there is a log.
     pub fn run(mut self) -> io::Result<(Check, Option<LogSummary>)> {
-        // Slack is the thread's.
+        // Slack and turn are the thread's.
         let _slack = match self.policy {
-            Policy::Precise => Some(NoSlack::set()?),
+            Policy::Precise => {
+                self.turn = Turn::soonest();
+                Some(NoSlack::set()?)
+            }
             Policy::Economical => None,
         };
         self.started = self.clock.now();
@@ -441,7 +449,13 @@ impl Emulator {
             side.check.path = *side.way.stats();
             side.check.clone()
         };
-        Check { up: way(Direction::Up), down: way(Direction::Down), span, lead: self.lead.get() }
+        Check {
+            up: way(Direction::Up),
+            down: way(Direction::Down),
+            span,
+            lead: self.lead.get(),
+            turn: self.turn,
+        }
     }
 }
 

@@ -22,6 +22,7 @@ mod sys;
 #[cfg(test)]
 mod tests;
 mod tun;
+mod turn;
 
 use std::fmt;
 use std::fs;
@@ -35,7 +36,9 @@ use rustix::thread::{CapabilitySet, capabilities};
 pub use keeper::{Inside, Keeper, Order, Report};
 pub use netlink::{DeviceCounts, Route, TcpMetrics};
 pub use signals::{Event, Signals};
+pub(crate) use sys::received_at;
 pub use tun::{HEADER, Tun, TunConfig};
+pub use turn::Turn;
 
 /// Why there is no namespace, in one line that says whose fault it is and what helps.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use hdrhistogram::Histogram;
 use link::{DropCause, PathConfig, PathStats, Rate};
 
 use super::packet::Packet;
+use crate::namespace::Turn;
 
 /// Both directions.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub struct Check {
     pub span: Duration,
     /// How much earlier than a packet is due the emulator wakes, as it has learned on this machine.
     pub lead: Duration,
+    /// How the emulator's thread is scheduled.
+    pub turn: Turn,
 }
 
 /// One direction.

@@ -171,13 +171,7 @@ pub type Outcome = io::Result<(Check, Option<LogSummary>)>;
 impl Running {
     fn start(emulator: Emulator, name: &str) -> io::Result<Self> {
         let handle = emulator.handle();
-        let run = move || {
-            // Where one may, before all programs that only compute: a packet that is due waits for none of them. On Linux this concerns
-            // the calling thread only (setpriority(2)).
-            let _ = rustix::process::setpriority_process(None, -20);
-            emulator.run()
-        };
-        let thread = std::thread::Builder::new().name(name.into()).spawn(run)?;
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || emulator.run())?;
         Ok(Self { handle, thread: Some(thread) })
     }
 

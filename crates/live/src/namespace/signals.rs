@@ -47,6 +47,11 @@ impl Signals {
         Ok(Self(SignalFd::with_flags(&held, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
     }
 
+    /// The next signal that has come, if one has; a terminal's too.
+    pub fn now(&self) -> io::Result<Option<i32>> {
+        Ok(self.0.read_signal()?.map(|signal| signal.ssi_signo as i32))
+    }
+
     /// Waits for a signal, or for a report from `keeper`.
     pub fn wait(&self, keeper: &Keeper) -> io::Result<Event> {
         loop {

@@ -1,8 +1,6 @@
-//! What no library wraps safely: one `fork`, and the three calls that make a TUN device.
-#![allow(
-    unsafe_code,
-    reason = "fork and the TUN ioctls have no safe wrapper that fits; each use says why it is sound"
-)]
+//! What no library wraps safely: one `fork`, the calls that make a TUN device, when the kernel received a datagram, and how a thread is
+//! scheduled.
+#![allow(unsafe_code, reason = "these calls have no safe wrapper that fits; each use says why it is sound")]
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -59,4 +57,47 @@ pub(super) fn make_tun(tun: BorrowedFd<'_>, name: &str, offload: bool) -> io::Re
     unsafe { ioctl::ioctl(tun.as_fd(), ioctl::IntegerSetter::<TUNSETOFFLOAD>::new_usize(offloads)) }?;
     let end = request.name.iter().position(|b| *b == 0).unwrap_or(request.name.len());
     Ok(String::from_utf8_lossy(&request.name[..end]).into_owned())
+}
+
+// linux/sockios.h: SIOCGSTAMPNS_NEW, _IOR(0x89, 0x07, long long[2]).
+const SIOCGSTAMPNS: ioctl::Opcode = ioctl::opcode::read::<[i64; 2]>(0x89, 0x07);
+
+/// When the kernel received the datagram that was read last from a socket, by the wall clock, in nanoseconds. Datagrams are stamped from
+/// the first call on; an error if there was none since.
+pub(crate) fn received_at(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    // SAFETY: SIOCGSTAMPNS writes two 64-bit numbers, seconds and nanoseconds.
+    let [seconds, nanos] = unsafe { ioctl::ioctl(socket, ioctl::Getter::<SIOCGSTAMPNS, [i64; 2]>::new()) }?;
+    Ok(seconds as u64 * 1_000_000_000 + nanos as u64)
+}
+
+/// `struct sched_attr` of linux/sched/types.h in its first version, 48 bytes.
+#[repr(C)]
+struct SchedulingAttributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// Has the calling thread scheduled by `policy` of sched(7), with a real-time priority or a slice in nanoseconds.
+pub(super) fn schedule(policy: u32, priority: u32, slice: u64) -> io::Result<()> {
+    let size = size_of::<SchedulingAttributes>() as u32;
+    let attributes = SchedulingAttributes {
+        size,
+        policy,
+        flags: 0,
+        nice: 0,
+        priority,
+        runtime: slice,
+        deadline: 0,
+        period: 0,
+    };
+    // SAFETY: sched_setattr(2) takes a thread (0: the calling one), a structure of the size that its first field says, which it only reads,
+    // and flags.
+    let done = unsafe { nix::libc::syscall(nix::libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,0 +1,46 @@
+//! How soon a thread gets its turn when it wakes, where others compute.
+
+use std::fmt;
+
+use super::sys;
+
+/// How a thread is scheduled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// In real time (`SCHED_FIFO`, sched(7)): before every program that is not. Takes root, or a limit that allows it (`RLIMIT_RTPRIO`).
+    RealTime,
+    /// As any program, but in slices that are short, so that it waits for nobody's longer one (Linux 6.12 and later).
+    Short,
+    /// As any program.
+    Ordinary,
+}
+
+/// Linux's shortest slice.
+const SLICE_NS: u64 = 100_000;
+
+const SCHED_OTHER: u32 = 0;
+const SCHED_FIFO: u32 = 1;
+
+impl Turn {
+    /// Gives the calling thread the soonest turn it may have.
+    pub fn soonest() -> Self {
+        // The lowest real-time priority is above all ordinary ones, and below all that somebody has set on purpose.
+        if sys::schedule(SCHED_FIFO, 1, 0).is_ok() {
+            Turn::RealTime
+        } else if sys::schedule(SCHED_OTHER, 0, SLICE_NS).is_ok() {
+            Turn::Short
+        } else {
+            Turn::Ordinary
+        }
+    }
+}
+
+impl fmt::Display for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Turn::RealTime => "in real time",
+            Turn::Short => "in short slices",
+            Turn::Ordinary => "as any program",
+        })
+    }
+}
