@@ -58,8 +58,23 @@ impl<'p> Browser<'p> {
         }
     }
 
+    /// Tells what is known of a host besides its name, before the start; see [`Client::describe`].
+    ///
+    /// # Panics
+    /// If the page has no such host.
+    pub fn describe(&mut self, host: u32, facts: client::HostFacts) {
+        self.client.describe(host, facts);
+    }
+
+    /// What earlier visits have taught, before the start; see [`Client::set_learned`], [`Client::set_successor`].
+    pub fn remember(&mut self, learned: client::Learned, successor: client::Successor) {
+        self.client.set_learned(learned);
+        self.client.set_successor(successor);
+    }
+
     /// Begins the navigation.
     pub fn start(&mut self, now: Instant) {
+        self.client.navigate(now, self.page.resources[0].host);
         self.loader.start(now);
         self.settle(now);
     }
@@ -125,6 +140,21 @@ impl<'p> Browser<'p> {
     /// What the caller must do; see [`Client::poll_action`].
     pub fn poll_action(&mut self) -> Option<Action> {
         self.client.poll_action()
+    }
+
+    /// The next TLS handshake to begin; see [`Client::poll_secure`].
+    pub fn poll_secure(&mut self) -> Option<client::Secure> {
+        self.client.poll_secure()
+    }
+
+    /// The visit is over: what it used is learned; see [`Client::finish_visit`].
+    pub fn finish_visit(&mut self) {
+        self.client.finish_visit();
+    }
+
+    /// The network stack below it.
+    pub fn client(&self) -> &Client {
+        &self.client
     }
 
     /// Whether nothing is left to do.

@@ -20,6 +20,10 @@ const EXIT_CODES: &str = "\
 Exit codes: 0 all went well; 1 some input could not be raced (the rest was); 2 the command could not be carried out; \
 130 interrupted (what was finished is kept).";
 
+fn techniques() -> String {
+    format!("Techniques:\n{}\n\n{EXIT_CODES}", lab::technique::help())
+}
+
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Verb {
@@ -91,7 +95,7 @@ pub struct SourceArgs {
 
 /// `velodrome race`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES, mut_arg("pages", |pages| pages.required_unless_present("plan_file")))]
+#[command(after_help = techniques(), mut_arg("pages", |pages| pages.required_unless_present("plan_file")))]
 pub struct RaceArgs {
     /// Carry out this plan (a plan.toml) instead of one made from flags.
     #[arg(long = "plan", value_name = "FILE", conflicts_with_all = ["PlanArgs", "SourceArgs", "SettingArgs"])]
@@ -123,7 +127,7 @@ pub struct RaceArgs {
 
 /// `velodrome agree`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES, mut_arg("pages", |pages| pages.required(true)))]
+#[command(after_help = techniques(), mut_arg("pages", |pages| pages.required(true)))]
 pub struct AgreeArgs {
     /// The folder of both runs and of what they say together (default: runs/agree-NAME, the name following from the plan).
     #[arg(long, value_name = "DIR")]
@@ -159,6 +163,9 @@ pub struct PlanArgs {
     /// The seed from which all chance derives.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=lab::plan::SEED_MAX))]
     pub seed: u64,
+    /// A technique that the browser has beyond the rules of its time; see below. May be given several times.
+    #[arg(long = "with", value_name = "TECHNIQUE")]
+    pub techniques: Vec<lab::technique::Technique>,
     #[command(flatten)]
     pub settings: SettingArgs,
 }

@@ -131,6 +131,7 @@ pub fn make_plan(args: &PlanArgs, world: World) -> Result<Plan, Error> {
         transports: args.transports.iter().map(ToString::to_string).collect(),
         pages: args.source.pages.clone(),
         pages_max: args.source.pages_max,
+        techniques: args.techniques.clone(),
         networks,
     };
     plan.check().map_err(Error::Asked)?;
@@ -175,6 +176,7 @@ mod tests {
             transports: vec!["http1".into()],
             pages: vec!["../some where/www.a.org.har.gz".into()],
             pages_max: None,
+            techniques: Vec::new(),
             networks: vec![Network::named("2000/386/100/0").unwrap()],
         };
         let dir = default_dir(&plan);

@@ -15,6 +15,7 @@ fn main() -> Result<(), lab::Error> {
         transports: vec!["http1".into(), "spdy3.1".into()],
         pages: vec!["corpus:2012:10".into()],
         pages_max: None,
+        techniques: Vec::new(),
         networks: vec![Network::named("seed")?, Network::named("3g")?],
     };
     let pages = lab::pages::collect(&plan.pages, None);

@@ -5,6 +5,7 @@
 //! they say together ([`summary`]).
 //!
 //! * [`network`] and [`setting`]: what a plan holds of a network, profiles with names, and how all of it is written.
+//! * [`technique`]: what the browser does beyond the rules of its time, as switches.
 //! * [`pages`]: pages from files, folders and generators.
 //! * [`race`]: a plan from beginning to end; [`run`]: its loads on several threads, in order; [`folder`]: what was
 //!   finished survives an interruption.
@@ -40,6 +41,7 @@ pub mod run;
 pub mod setting;
 pub mod stats;
 pub mod summary;
+pub mod technique;
 mod words;
 pub mod world;
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::network::Network;
 use crate::setting::World;
+use crate::technique::{self, Technique};
 
 /// A plan, as its TOML file has it. Paths are relative to the working folder.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -26,6 +27,9 @@ pub struct Plan {
     /// Take only so many pages, the first.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pages_max: Option<u32>,
+    /// What the browser does beyond the rules of its time; see [`crate::technique`].
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub techniques: Vec<Technique>,
     /// On what; each complete.
     #[serde(rename = "network")]
     pub networks: Vec<Network>,
@@ -102,7 +106,7 @@ impl Plan {
                 return Err(format!("{what}: there is none"));
             }
         }
-        Ok(())
+        technique::check(self).map_err(|what| format!("techniques: {what}"))
     }
 
     /// The seed of a load. The transport has no part in it: what is drawn for one transport is drawn for all, so that
@@ -131,6 +135,7 @@ mod tests {
             transports: vec!["http1".into(), "spdy3.1".into()],
             pages: vec!["a \"quoted\" name.har".into(), "corpus:2012:5".into()],
             pages_max: None,
+            techniques: Vec::new(),
             networks: vec![Network::named("seed").unwrap(), Network::named("1000/500/12.5/0.25").unwrap()],
         }
     }

@@ -11,6 +11,7 @@ use crate::record::{render, setup};
 use crate::result::emit;
 use crate::run::{Job, Jobs, run};
 use crate::summary::{Summary, summarise};
+use crate::technique;
 use crate::world::Track;
 
 /// How a plan is carried out; none of it shows in the results.
@@ -44,7 +45,7 @@ pub fn race(plan: &Plan, collected: &Collected, options: Options<'_>) -> Result<
     let mut setups = Vec::new();
     for network in &plan.networks {
         for transport in &transports {
-            setups.push(setup(network, *transport)?);
+            setups.push(setup(network, *transport, &plan.techniques)?);
         }
     }
     let jobs = Jobs::new(plan, &collected.pages);
@@ -57,8 +58,9 @@ pub fn race(plan: &Plan, collected: &Collected, options: Options<'_>) -> Result<
         let key = jobs.key(job);
         let seed = plan.load_seed(&key.page, &key.network, key.run);
         let setup = &setups[job.network * transports.len() + job.transport];
-        let (load, live) = track.load(job.page, setup, seed, &key)?;
-        let mut rows = render(&key, seed, setup.transport, job.page, &load);
+        let setup = technique::remembering(setup, &plan.techniques, job.page, seed);
+        let (load, live) = track.load(job.page, &setup, seed, &key)?;
+        let mut rows = render(&key, seed, &setup, job.page, &load);
         live.iter().for_each(|row| emit(row, &mut rows.live));
         Ok(rows)
     };

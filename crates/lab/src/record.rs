@@ -11,9 +11,14 @@ use crate::folder::Rendered;
 use crate::network::Network;
 use crate::result::{ConnectionRow, Key, LoadOutcome, LoadRow, RequestOutcome, RequestRow, emit};
 use crate::setting::{Congestion, HostRtt, Spdy, Stack, Think, Tls, TlsScope, ms};
+use crate::technique::{self, Technique};
 
 /// What the virtual world is set up with for `network`. Reads its traces, if it has any.
-pub fn setup(network: &Network, transport: Transport) -> Result<load::Setup, Error> {
+pub fn setup(
+    network: &Network,
+    transport: Transport,
+    techniques: &[Technique],
+) -> Result<load::Setup, Error> {
     let (down, up) = network.paths()?;
     let mut tcp = preset(network.stack);
     tcp.initial_cwnd = network.initial_cwnd;
@@ -24,6 +29,7 @@ pub fn setup(network: &Network, transport: Transport) -> Result<load::Setup, Err
     };
     let client_tcp = tcp::Config { initial_rwnd: u64::from(network.initial_rwnd_bytes), ..tcp.clone() };
     let tls = |mode| tls::Config {
+        false_start: techniques.contains(&Technique::FalseStart),
         chain_len: network.cert_chain_bytes,
         record_size: network.record_bytes,
         ..tls::Config::new(mode)
@@ -65,6 +71,8 @@ pub fn setup(network: &Network, transport: Transport) -> Result<load::Setup, Err
         compute_scale: network.compute.0,
         give_up: ms(network.give_up_ms),
         connections_per_host: network.connections_per_host as usize,
+        techniques: technique::of(techniques),
+        memory: load::Memory::default(),
     })
 }
 
@@ -77,13 +85,13 @@ pub(crate) fn preset(stack: Stack) -> tcp::Config {
 }
 
 /// The rows of a load.
-pub fn render(key: &Key, seed: u64, transport: Transport, page: &Page, load: &load::Load) -> Rendered {
+pub fn render(key: &Key, seed: u64, setup: &load::Setup, page: &Page, load: &load::Load) -> Rendered {
     let requests = requests(key, page, load);
     let mut out = Rendered::default();
     emit(&load_row(key, seed, page, load, &requests), &mut out.load);
     requests.iter().for_each(|row| emit(row, &mut out.requests));
     for connection in &load.connections {
-        emit(&connection_row(key, transport, page, connection), &mut out.connections);
+        emit(&connection_row(key, setup, page, connection), &mut out.connections);
     }
     out
 }
@@ -177,17 +185,18 @@ fn requests(key: &Key, page: &Page, load: &load::Load) -> Vec<RequestRow> {
 
 fn connection_row(
     key: &Key,
-    transport: Transport,
+    setup: &load::Setup,
     page: &Page,
     connection: &load::Connection,
 ) -> ConnectionRow {
     let load::Connection { record, address, client, server } = connection;
+    let host = &page.hosts[record.host as usize];
     ConnectionRow {
         key: key.clone(),
         connection: record.id,
-        host: page.hosts[record.host as usize].authority(),
+        host: host.authority(),
         address: address.clone(),
-        protocol: transport.protocol().to_owned(),
+        protocol: setup.host_transport(page, host).protocol().to_owned(),
         opened_us: us(record.opened),
         connected_us: record.connected.map(us),
         secured_us: record.secured.map(us),
@@ -198,5 +207,11 @@ fn connection_row(
         segments_down: server.segments_sent,
         retransmits: client.retransmits + server.retransmits,
         timeouts: client.timeouts + server.timeouts,
+        purpose: match record.purpose {
+            client::Purpose::Request => None,
+            client::Purpose::Spare => Some("spare".to_owned()),
+            client::Purpose::Alternate => Some("alternate".to_owned()),
+            client::Purpose::Speculative => Some("speculative".to_owned()),
+        },
     }
 }

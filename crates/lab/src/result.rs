@@ -218,6 +218,10 @@ pub struct ConnectionRow {
     pub retransmits: u64,
     /// Retransmission timeouts, both ends.
     pub timeouts: u64,
+    /// What it was opened for, if not for a request that waited: `speculative` (ahead of need) or `spare` (beside one that took
+    /// long). Those of them with no `requests` were wasted. Left out otherwise, so that rows of old are as they were.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub purpose: Option<String>,
 }
 
 /// How a load of the live world was made: `live.jsonl`. Unlike the other rows it is as the machine was.

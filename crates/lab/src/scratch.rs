@@ -121,6 +121,7 @@ pub fn rows(key: &Key, requests: u32, plt_us: Option<u64>) -> Rendered {
         segments_down: 0,
         retransmits: 0,
         timeouts: 0,
+        purpose: None,
     };
     emit(&connection, &mut out.connections);
     out

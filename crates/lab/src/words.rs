@@ -184,6 +184,10 @@ pub(crate) fn notes(plan: &Plan, pages: &[PageRow], summary: &Summary) -> Vec<St
             pages.len()
         ));
     }
+    if !plan.techniques.is_empty() {
+        let all: Vec<_> = plan.techniques.iter().map(|t| format!("{t} ({})", t.about())).collect();
+        out.push(format!("with {}", all.join("; with ")));
+    }
     for n in &plan.networks {
         match (plan.is_random_on(n), plan.runs) {
             (false, 2..) => out.push(format!("{}: nothing is random, so its runs are all alike", n.name)),

@@ -41,6 +41,7 @@ fn race(name: &str, networks: &[&str], runs: u32, overrides: &Overrides) -> Race
         transports: vec!["http1".into(), "spdy3.1".into()],
         pages: vec!["corpus:2012:8".into(), "corpus:today:4".into()],
         pages_max: None,
+        techniques: Vec::new(),
         networks: networks.iter().map(named).collect(),
     };
     let environment = Environment {

@@ -7,10 +7,12 @@
 //! What a world cannot do as the setup says, or not know of what a load asks, it says in its own documentation.
 
 mod setup;
+mod technique;
 
 use base::{Duration, Instant};
 
 pub use setup::{HostRtt, Setup, TlsScope};
+pub use technique::{Memory, Techniques};
 
 /// What came of one load.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,6 +35,8 @@ pub struct Load {
     pub computed: Duration,
     /// When the world stopped.
     pub ended: Instant,
+    /// What the browser remembers of it, and of what [`Setup::memory`] held.
+    pub memory: Memory,
 }
 
 impl Load {

@@ -4,6 +4,8 @@ use base::{Duration, Rng};
 use client::Transport;
 use page::Page;
 
+use crate::{Memory, Techniques};
+
 /// Everything that a load depends on, besides the page and the seed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setup {
@@ -36,6 +38,10 @@ pub struct Setup {
     pub give_up: Duration,
     /// HTTP/1.1 connections a host at most.
     pub connections_per_host: usize,
+    /// What the client does beyond the rules of its time.
+    pub techniques: Techniques,
+    /// What the client remembers of earlier visits.
+    pub memory: Memory,
 }
 
 impl Setup {
@@ -58,6 +64,8 @@ impl Setup {
             compute_scale: 1.0,
             give_up: Duration::from_secs(300),
             connections_per_host: 6,
+            techniques: Techniques::default(),
+            memory: Memory::default(),
         }
     }
 }
@@ -90,23 +98,42 @@ impl Setup {
 
     /// The client that the setup asks for.
     pub fn client(&self) -> client::Config {
-        client::Config {
+        let mut config = client::Config {
             connections_per_host: self.connections_per_host,
             spdy: self.spdy.clone(),
             ..client::Config::new(self.transport)
-        }
+        };
+        self.techniques.apply(&mut config);
+        config
     }
 
     /// The browser that the setup asks for, about to load `page`.
     pub fn browser<'p>(&self, page: &'p Page) -> browser::Browser<'p> {
         let secured = page.hosts.iter().map(|host| self.secures(host));
         let config = browser::Config { compute_scale: self.compute_scale };
-        browser::Browser::new(page, config, self.client(), secured.collect())
+        let mut browser = browser::Browser::new(page, config, self.client(), secured.collect());
+        for (id, host) in (0..).zip(&page.hosts) {
+            let transport = self.host_transport(page, host);
+            if transport != self.transport {
+                browser.describe(id, client::HostFacts { transport: Some(transport), ..Default::default() });
+            }
+        }
+        let Memory { learned, successor } = self.memory.clone();
+        browser.remember(
+            client::Learned::from_rows(learned, Vec::new()),
+            client::Successor::from_rows(successor),
+        );
+        browser
     }
 
-    /// What its servers speak.
-    pub fn protocol(&self) -> origin::Protocol {
-        match self.transport {
+    /// What carries the requests of a host of `page`.
+    pub fn host_transport(&self, page: &Page, host: &page::Host) -> Transport {
+        self.techniques.transport(page, host, self.transport)
+    }
+
+    /// What the server of a host of `page` speaks.
+    pub fn protocol(&self, page: &Page, host: &page::Host) -> origin::Protocol {
+        match self.host_transport(page, host) {
             Transport::Http1 => origin::Protocol::HTTP1,
             Transport::Spdy(_) => origin::Protocol::Spdy(self.spdy.clone()),
         }

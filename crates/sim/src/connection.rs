@@ -14,6 +14,8 @@ pub(crate) struct End {
     /// Handed to this end's TCP and not yet read at the other end.
     pub(crate) content: ChunkQueue,
     pub(crate) alarm: Alarm,
+    /// The client holds its TLS handshake back, to resume a session that another connection is about to leave.
+    pub(crate) held: bool,
     /// The application above has been told that the end may carry its data.
     pub(crate) open: bool,
     /// The peer's FIN has arrived, and the application has yet to be told.
@@ -31,6 +33,7 @@ impl End {
             tls,
             content: ChunkQueue::new(),
             alarm: Alarm::default(),
+            held: false,
             open: false,
             eof: false,
             closing: false,

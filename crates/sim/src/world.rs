@@ -52,6 +52,7 @@ impl link::Packet for Crossing {
 struct Host<'p> {
     server: origin::Server<'p>,
     tls: bool,
+    protocol: origin::Protocol,
     /// One way between the access link and the server.
     distance: Duration,
     /// On that way, in order: all take the same time, so that each event finds its packet in front.
@@ -62,7 +63,6 @@ struct Host<'p> {
 pub(crate) struct World<'p> {
     page: &'p Page,
     setup: &'p Setup,
-    protocol: origin::Protocol,
     now: Instant,
     events: EventQueue,
     browser: Browser<'p>,
@@ -82,6 +82,7 @@ impl<'p> World<'p> {
         let hosts = (0..).zip(&page.hosts).zip(setup.host_rtt.extra(page)).map(|((id, host), extra)| Host {
             server: origin::Server::new(page, id, setup.think),
             tls: setup.secures(host),
+            protocol: setup.protocol(page, host),
             distance: extra / 2,
             to_server: VecDeque::new(),
             to_link: VecDeque::new(),
@@ -89,7 +90,6 @@ impl<'p> World<'p> {
         Self {
             page,
             setup,
-            protocol: setup.protocol(),
             now: Instant::ZERO,
             events: EventQueue::default(),
             browser: setup.browser(page),
@@ -198,6 +198,10 @@ impl<'p> World<'p> {
                 self.act(action);
                 quiet = false;
             }
+            while let Some(client::Secure { connection, resume }) = self.browser.poll_secure() {
+                self.secure(connection, resume);
+                quiet = false;
+            }
             if quiet {
                 break;
             }
@@ -242,21 +246,39 @@ impl<'p> World<'p> {
     }
 
     fn open(&mut self, host: u32, resume: bool) -> Connection {
+        let [client, server] = self.tls(host, resume);
         let entry = &mut self.hosts[host as usize];
-        let tls = self.setup.tls.as_ref().filter(|_| entry.tls);
-        let tls = tls.map(|config| {
-            let config = config.clone();
-            if resume { config.resumed() } else { config }
-        });
-        let client = tls.clone().map(|config| tls::Session::client(config, self.now));
-        let server = tls.map(|config| tls::Session::server(config, self.now));
-        Connection {
+        let mut connection = Connection {
             host,
-            at_server: entry.server.accept(&self.protocol),
+            at_server: entry.server.accept(&entry.protocol),
             client: End::new(tcp::Endpoint::connect(self.setup.client_tcp.clone(), self.now), client),
             server: End::new(tcp::Endpoint::accept(self.setup.server_tcp.clone(), self.now), server),
             origin_alarm: Alarm::default(),
+        };
+        let waits = self.setup.techniques.handshakes == client::Handshakes::WaitForSession;
+        connection.client.held = waits && entry.tls;
+        connection
+    }
+
+    /// Both ends of a TLS handshake with a host, if it is secured.
+    fn tls(&self, host: u32, resume: bool) -> [Option<tls::Session>; 2] {
+        let tls = self.setup.tls.as_ref().filter(|_| self.hosts[host as usize].tls);
+        let Some(config) = tls.cloned() else { return [None, None] };
+        let config = if resume { config.resumed() } else { config };
+        [tls::Session::client(config.clone(), self.now), tls::Session::server(config, self.now)].map(Some)
+    }
+
+    /// A TLS handshake may begin. Those that were not held back have been begun with their connection.
+    fn secure(&mut self, id: u32, resume: bool) {
+        let entry = &self.connections[id as usize];
+        if !entry.client.held {
+            return;
         }
+        let [client, server] = self.tls(entry.host, resume);
+        let entry = &mut self.connections[id as usize];
+        entry.client.held = false;
+        (entry.client.tls, entry.server.tls) = (client, server);
+        self.send(id, Side::Client);
     }
 
     /// A packet has reached an end of its connection.
@@ -346,7 +368,7 @@ impl<'p> World<'p> {
     /// Opens an end to its application once its handshake has come far enough.
     fn note_secured(&mut self, id: u32, side: Side) {
         let end = self.connections[id as usize].end(side);
-        if !end.open && end.tls.as_ref().is_some_and(|t| t.can_send()) {
+        if !end.open && !end.held && end.tls.as_ref().is_some_and(|t| t.can_send()) {
             end.open = true;
             if side == Side::Client {
                 self.browser.handle_secured(self.now, id);
@@ -403,7 +425,7 @@ impl<'p> World<'p> {
             let at_server = entry.at_server;
             let end = entry.end(side);
             let room = end.tcp.writable();
-            if end.over || room == 0 {
+            if end.over || end.held || room == 0 {
                 return;
             }
             let mut application = |max: u64| match side {
@@ -465,7 +487,8 @@ impl<'p> World<'p> {
         self.events.push(self.now + host.distance, Event::AtLink { host: id });
     }
 
-    fn into_load(self) -> Load {
+    fn into_load(mut self) -> Load {
+        self.browser.finish_visit();
         let connections =
             self.browser.connections().zip(&self.connections).map(|(record, entry)| load::Connection {
                 record: record.clone(),
@@ -484,6 +507,7 @@ impl<'p> World<'p> {
             up: *self.up.stats(),
             computed: self.browser.computed(),
             ended: self.now,
+            memory: load::Memory::of(&self.browser),
         }
     }
 }

@@ -17,6 +17,7 @@ fn write(dir: &Path, world: World, plts: [[&[u64]; 2]; 3]) {
         transports: vec!["http1".into(), "spdy3.1".into()],
         pages: vec!["made up".into()],
         pages_max: None,
+        techniques: Vec::new(),
         networks: vec![Network::named("seed").unwrap()],
     };
     fs::create_dir_all(dir).unwrap();
@@ -56,7 +57,8 @@ fn write(dir: &Path, world: World, plts: [[&[u64]; 2]; 3]) {
 }
 
 fn compared(virtually: [[&[u64]; 2]; 3], lively: [[&[u64]; 2]; 3]) -> Agreement {
-    let dir = Dir::new("agree");
+    // Tests of one process must not share it.
+    let dir = Dir::new(&format!("agree-{:?}", std::thread::current().id()));
     write(&dir.path().join(VIRTUAL), World::Virtual, virtually);
     write(&dir.path().join(LIVE), World::Live, lively);
     compare(dir.path()).unwrap()

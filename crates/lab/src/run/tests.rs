@@ -20,6 +20,7 @@ fn plan() -> Plan {
         transports: vec!["http1".into(), "spdy3.1".into()],
         pages: vec!["made up".into()],
         pages_max: None,
+        techniques: Vec::new(),
         networks: vec![Network::named("seed").unwrap(), Network::named("dsl").unwrap()],
     }
 }

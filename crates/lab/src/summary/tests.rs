@@ -23,6 +23,7 @@ fn race(
         transports: vec!["http1".into(), "spdy3.1".into()],
         pages: vec!["made up".into()],
         pages_max: None,
+        techniques: Vec::new(),
         networks: vec![network],
     };
     let mut collected = Collected::default();

@@ -48,7 +48,10 @@ struct Running<'s, 'p> {
 
 impl<'s, 'p: 's> Driver<'s, 'p> {
     pub fn new(page: &'p Page, setup: &'s Setup, stage: &'s Stage) -> Result<Self, Error> {
-        Ok(Self { setup, stage, browser: setup.browser(page), page })
+        // Handshakes begin with their connections here; the stage says so.
+        let techniques = load::Techniques { handshakes: client::Handshakes::Parallel, ..setup.techniques.clone() };
+        let browser = Setup { techniques, ..setup.clone() }.browser(page);
+        Ok(Self { setup, stage, browser, page })
     }
 
     /// Loads the page, on a thread of its own.
@@ -206,6 +209,7 @@ impl Running<'_, '_> {
 
     fn finish(mut self) -> Near {
         self.connections.iter_mut().for_each(Connection::note_stats);
+        self.driver.browser.finish_visit();
         let (ended, browser) = (self.now(), &self.driver.browser);
         let connections = browser.connections().zip(&self.connections).map(|(record, connection)| {
             let address = self.addresses[record.host as usize].map(|a| a.to_string()).unwrap_or_default();
@@ -222,6 +226,7 @@ impl Running<'_, '_> {
             up: link::PathStats::default(),
             computed: browser.computed(),
             ended,
+            memory: load::Memory::of(browser),
         };
         Near { load, locals: self.connections.iter().map(|c| c.local).collect() }
     }

@@ -84,6 +84,9 @@ impl Stage {
         let stats = ServerStats::default();
         let (servers, servers_thread) =
             serve(&Arc::new(page.clone()), setup, &link, &zone, acceptor, stats.clone())?;
+        if setup.techniques.handshakes == client::Handshakes::WaitForSession {
+            unmet.push("a TLS handshake does not wait for another's session".into());
+        }
         let name_server = serve_names(setup, &link, &zone, &mut unmet)?;
         let none = || page.hosts.iter().map(|_| None);
         let mut stage = Self {
@@ -175,7 +178,12 @@ fn secure(
     authority: &Authority,
     unmet: &mut Vec<String>,
 ) -> Result<(Acceptor, Vec<Option<Secured>>), Error> {
-    let protocol = setup.transport.protocol();
+    let upgraded = setup.transport.protocol();
+    let protocol = |host: &page::Host| setup.host_transport(page, host).protocol();
+    let mut protocols = vec![upgraded];
+    if page.hosts.iter().any(|host| protocol(host) != upgraded) {
+        protocols.push(client::Transport::Http1.protocol());
+    }
     let common = Common {
         offer: Offer::Alpn,
         versions: if tls.mode.is_tls13() { Versions::Tls13 } else { Versions::Tls12 },
@@ -184,7 +192,7 @@ fn secure(
             tls::KeyExchange::X25519 => "X25519".to_owned(),
             tls::KeyExchange::P256 => "P-256".to_owned(),
         }),
-        ..Common::new([protocol])
+        ..Common::new(protocols)
     };
     let names: Vec<String> = page.hosts.iter().map(|h| h.name.clone()).collect();
     let (identity, chain_len) = authority.issue(&names, tls.chain_len)?;
@@ -196,9 +204,10 @@ fn secure(
     }
     let ocsp = (tls.ocsp_len > 0).then(|| vec![0; tls.ocsp_len as usize]);
     let acceptor = Acceptor::new(&ServerConfig { common: common.clone(), identity, tickets: true, ocsp })?;
-    let client = ClientConfig {
-        common,
-        trust: Trust::Roots(authority.root_pem()?),
+    let trust = Trust::Roots(authority.root_pem()?);
+    let client = |protocol: &str| ClientConfig {
+        common: Common { protocols: vec![protocol.to_owned()], ..common.clone() },
+        trust: trust.clone(),
         false_start: tls.false_start,
         ocsp: tls.ocsp_len > 0,
     };
@@ -206,7 +215,9 @@ fn secure(
         if !setup.secures(host) {
             return Ok(None);
         }
-        Ok(Some(Secured { connector: Connector::new(&client)?, name: host.name.clone(), protocol }))
+        let protocol = protocol(host);
+        let connector = Connector::new(&client(protocol))?;
+        Ok(Some(Secured { connector, name: host.name.clone(), protocol }))
     });
     Ok((acceptor, secured.collect::<Result<_, Error>>()?))
 }

@@ -193,6 +193,7 @@ fn connection_row(key: &Key, connection: u32) -> ConnectionRow {
         segments_down: 40,
         retransmits: 0,
         timeouts: 0,
+        purpose: None,
     }
 }
 

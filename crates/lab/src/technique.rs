@@ -1,0 +1,315 @@
+//! Techniques that made browsers faster, as switches: how each is written in a plan and on a command line, what it needs, and
+//! what it makes of a load's setup.
+//!
+//! A plan without any is a browser with the rules of its time. What a switch means is the crates' that have the technique:
+//! `client`, and `tls` for False Start; their documentation cites the sources of the constants.
+//!
+//! # What a browser remembers
+//!
+//! A predictor that has seen nothing predicts nothing, so a load with one is not the page's first: the page has been visited
+//! [`VISITS`] times before, or as often as `visits=N` says. Each of those visits is a load in the virtual world, cold but for
+//! what the predictor has learned, with a seed that follows from the measured load's. So what is remembered depends on the page,
+//! the network, the transport and the seed alone, and on neither the order of loads nor the number of threads; and it is the
+//! same for a live load as for a virtual one. The visits are of one sitting: nothing decays between them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use client::{Deployment, Handshakes, Pipelining, Preconnect, Racing, Retry, Timeouts, Transport};
+use page::Page;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Plan;
+use crate::setting::{MS_MAX, Tls, Unknown, ms};
+
+/// Visits before the one that is measured. After five the first guess of [`client::Learned`] weighs 0.66⁵ = 13 %.
+pub const VISITS: u32 = 5;
+
+/// The most visits before the measured one.
+pub const VISITS_MAX: u32 = 100;
+
+/// One technique, switched on.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Technique {
+    /// Requests follow the client's Finished at once (RFC 7918).
+    FalseStart,
+    /// Connections are opened before they are asked for. Never [`Preconnect::None`].
+    Preconnect(Preconnect),
+    /// How often the page was visited before; see the module.
+    Visits(u32),
+    /// A second connection beside one that takes so long, in milliseconds.
+    RacingMs(f64),
+    /// TLS handshakes of one host wait for the first of them, and resume.
+    TlsWait,
+    /// Requests follow each other on HTTP/1.1 connections, at most so many.
+    Pipelining(u32),
+    /// Requests that failed are sent again.
+    Retry(RetryRule),
+    /// Chrome's limits on connecting, securing and idling.
+    Timeouts,
+    /// Only these hosts speak SPDY: the page's own, if there is no list.
+    SpdyHosts(Option<Vec<String>>),
+}
+
+/// Whose rules of sending again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RetryRule {
+    /// [`Retry::FIREFOX`].
+    Firefox,
+    /// [`Retry::RELOADING`].
+    Reloading,
+}
+
+/// A switch: its name, the values it takes, and what it does. Help, errors and parser are made from this table.
+struct Switch {
+    name: &'static str,
+    values: &'static str,
+    about: &'static str,
+}
+
+const SWITCHES: [Switch; 9] = [
+    Switch {
+        name: "false-start",
+        values: "",
+        about: "TLS 1.2 requests leave with the client's Finished, a round trip early",
+    },
+    Switch {
+        name: "preconnect",
+        values: "=learned|successor|blind-two",
+        about: "connections before they are asked for: as Chrome learned them in 2010, as it does since, or two to every host",
+    },
+    Switch {
+        name: "visits",
+        values: "=N",
+        about: "visits from which preconnect has learned before the measured one (5 unless set)",
+    },
+    Switch {
+        name: "racing",
+        values: "[=MS]",
+        about: "a second connection beside one that takes so long (250 unless set)",
+    },
+    Switch {
+        name: "tls-wait",
+        values: "",
+        about: "handshakes with one host wait for the first, and resume its session",
+    },
+    Switch {
+        name: "pipelining",
+        values: "[=DEPTH]",
+        about: "HTTP/1.1 requests follow each other, by Firefox's rules, so many at most (32 unless set)",
+    },
+    Switch {
+        name: "retry",
+        values: "=firefox|reloading",
+        about: "requests that failed are sent again: by Firefox's rules, or three times each",
+    },
+    Switch {
+        name: "timeouts",
+        values: "",
+        about: "connections are given up and idle ones closed as in Chrome",
+    },
+    Switch {
+        name: "spdy-hosts",
+        values: "=page|HOST,HOST…",
+        about: "only these hosts speak SPDY, the others HTTP/1.1",
+    },
+];
+
+/// The switches, a line each: `preconnect=learned|…  what it does`.
+pub fn help() -> String {
+    let usage = |s: &Switch| format!("{}{}", s.name, s.values);
+    let width = SWITCHES.iter().map(|s| usage(s).chars().count()).max().unwrap_or(0);
+    let line = |s: &Switch| format!("  {:width$}  {}", usage(s), s.about);
+    SWITCHES.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+impl Technique {
+    /// What it does, in a few words.
+    pub fn about(&self) -> &'static str {
+        let text = self.to_string();
+        let name = text.split('=').next().unwrap_or_default();
+        SWITCHES.iter().find(|s| s.name == name).map_or("", |s| s.about)
+    }
+}
+
+impl fmt::Display for Technique {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Technique::FalseStart => f.write_str("false-start"),
+            Technique::Preconnect(policy) => write!(f, "preconnect={}", policy_name(*policy)),
+            Technique::Visits(n) => write!(f, "visits={n}"),
+            Technique::RacingMs(delay) => write!(f, "racing={delay}"),
+            Technique::TlsWait => f.write_str("tls-wait"),
+            Technique::Pipelining(depth) => write!(f, "pipelining={depth}"),
+            Technique::Retry(RetryRule::Firefox) => f.write_str("retry=firefox"),
+            Technique::Retry(RetryRule::Reloading) => f.write_str("retry=reloading"),
+            Technique::Timeouts => f.write_str("timeouts"),
+            Technique::SpdyHosts(None) => f.write_str("spdy-hosts=page"),
+            Technique::SpdyHosts(Some(hosts)) => write!(f, "spdy-hosts={}", hosts.join(",")),
+        }
+    }
+}
+
+fn policy_name(policy: Preconnect) -> &'static str {
+    match policy {
+        Preconnect::None => "none",
+        Preconnect::BlindTwo => "blind-two",
+        Preconnect::Learned => "learned",
+        Preconnect::Successor => "successor",
+    }
+}
+
+impl FromStr for Technique {
+    type Err = Unknown;
+
+    fn from_str(s: &str) -> Result<Self, Unknown> {
+        let (name, value) = s.split_once('=').map_or((s, None), |(name, value)| (name, Some(value)));
+        let Some(switch) = SWITCHES.iter().find(|switch| switch.name == name) else {
+            let known: Vec<_> = SWITCHES.iter().map(|s| format!("{}{}", s.name, s.values)).collect();
+            return Err(Unknown(format!("'{s}' is no switch; there are {}", known.join(", "))));
+        };
+        read(name, value).ok_or_else(|| {
+            Unknown(format!("'{s}' is not how {name} is switched: {}{}", switch.name, switch.values))
+        })
+    }
+}
+
+/// A switch's value; `None` if it takes no such value.
+fn read(name: &str, value: Option<&str>) -> Option<Technique> {
+    let number = |default, max: u32| match value {
+        None => default,
+        Some(text) => text.parse().ok().filter(|n| (1..=max).contains(n)),
+    };
+    match (name, value) {
+        ("false-start", None) => Some(Technique::FalseStart),
+        ("preconnect", Some("learned")) => Some(Technique::Preconnect(Preconnect::Learned)),
+        ("preconnect", Some("successor")) => Some(Technique::Preconnect(Preconnect::Successor)),
+        ("preconnect", Some("blind-two")) => Some(Technique::Preconnect(Preconnect::BlindTwo)),
+        ("visits", _) => number(None, VISITS_MAX).map(Technique::Visits),
+        ("racing", None) => Some(Technique::RacingMs(250.0)),
+        ("racing", Some(text)) => {
+            let delay = text.parse().ok().filter(|delay| *delay >= 1.0 && *delay <= MS_MAX);
+            delay.map(Technique::RacingMs)
+        }
+        ("tls-wait", None) => Some(Technique::TlsWait),
+        // No deeper than the engine keeps.
+        ("pipelining", _) => number(Some(Pipelining::FIREFOX.depth_max), 64).map(Technique::Pipelining),
+        ("retry", Some("firefox")) => Some(Technique::Retry(RetryRule::Firefox)),
+        ("retry", Some("reloading")) => Some(Technique::Retry(RetryRule::Reloading)),
+        ("timeouts", None) => Some(Technique::Timeouts),
+        ("spdy-hosts", Some("page")) => Some(Technique::SpdyHosts(None)),
+        ("spdy-hosts", Some(list)) => {
+            let hosts: Vec<String> = list.split(',').map(str::to_ascii_lowercase).collect();
+            hosts.iter().all(|h| h.contains('.')).then_some(Technique::SpdyHosts(Some(hosts)))
+        }
+        _ => None,
+    }
+}
+
+impl TryFrom<String> for Technique {
+    type Error = Unknown;
+    fn try_from(s: String) -> Result<Self, Unknown> {
+        s.parse()
+    }
+}
+
+impl From<Technique> for String {
+    fn from(technique: Technique) -> String {
+        technique.to_string()
+    }
+}
+
+/// What is wrong with a plan's techniques: one named twice, or one that nothing in the plan has a use for.
+pub(crate) fn check(plan: &Plan) -> Result<(), String> {
+    let switch = |t: &Technique| std::mem::discriminant(t);
+    for (i, technique) in plan.techniques.iter().enumerate() {
+        if let Some(other) = plan.techniques[..i].iter().find(|other| switch(other) == switch(technique)) {
+            return Err(format!("'{technique}' contradicts '{other}': each switch is set once"));
+        }
+        useful(plan, technique)?;
+    }
+    Ok(())
+}
+
+fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
+    let without = |lacking: String| Err(format!("'{technique}' has nothing to act on: {lacking}"));
+    let speaks = |http1: bool| plan.transports().iter().any(|t| (*t == Transport::Http1) == http1);
+    let learns =
+        |t: &Technique| matches!(t, Technique::Preconnect(Preconnect::Learned | Preconnect::Successor));
+    match technique {
+        Technique::FalseStart => match plan.networks.iter().find(|n| n.tls != Tls::Tls12) {
+            Some(n) => without(format!(
+                "network '{}' has TLS '{}'; only full handshakes of TLS 1.2 can start falsely (--tls 1.2)",
+                n.name, n.tls
+            )),
+            None => Ok(()),
+        },
+        Technique::TlsWait => {
+            match plan.networks.iter().find(|n| !matches!(n.tls, Tls::Tls12 | Tls::Tls13)) {
+                Some(n) => without(format!(
+                    "network '{}' has TLS '{}'; it needs full handshakes (--tls 1.2 or 1.3)",
+                    n.name, n.tls
+                )),
+                None => Ok(()),
+            }
+        }
+        Technique::Visits(_) if !plan.techniques.iter().any(learns) => {
+            without("nothing learns from visits without preconnect=learned or preconnect=successor".into())
+        }
+        Technique::Pipelining(_) | Technique::Preconnect(Preconnect::BlindTwo) if !speaks(true) => {
+            without("it is for HTTP/1.1 (--transports http1)".into())
+        }
+        Technique::SpdyHosts(_) if !speaks(false) => {
+            without("no transport is SPDY (--transports spdy3.1)".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a load's setup has of `techniques`, but for TLS.
+pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
+    let mut out = load::Techniques::default();
+    for technique in techniques {
+        match technique {
+            Technique::FalseStart | Technique::Visits(_) => {}
+            Technique::Preconnect(policy) => out.preconnect = *policy,
+            Technique::RacingMs(delay) => out.racing = Racing { delay: ms(*delay), ..Racing::FIREFOX },
+            Technique::TlsWait => out.handshakes = Handshakes::WaitForSession,
+            Technique::Pipelining(depth_max) => {
+                out.pipelining = Some(Pipelining { depth_max: *depth_max, ..Pipelining::FIREFOX });
+            }
+            Technique::Retry(RetryRule::Firefox) => out.retry = Retry::FIREFOX,
+            Technique::Retry(RetryRule::Reloading) => out.retry = Retry::RELOADING,
+            Technique::Timeouts => out.timeouts = Timeouts::CHROME,
+            Technique::SpdyHosts(None) => out.deployment = Deployment::PageHost,
+            Technique::SpdyHosts(Some(hosts)) => out.deployment = Deployment::Hosts(hosts.clone()),
+        }
+    }
+    out
+}
+
+/// `setup` with what the browser has learned of `page` before a load with this seed; see the module.
+pub(crate) fn remembering(
+    setup: &load::Setup,
+    techniques: &[Technique],
+    page: &Page,
+    seed: u64,
+) -> load::Setup {
+    let mut setup = setup.clone();
+    if !matches!(setup.techniques.preconnect, Preconnect::Learned | Preconnect::Successor) {
+        return setup;
+    }
+    let asked = techniques.iter().find_map(|t| match t {
+        Technique::Visits(n) => Some(*n),
+        _ => None,
+    });
+    for visit in 0..asked.unwrap_or(VISITS) {
+        let seed = base::Rng::new(seed).substream(&format!("visit {visit}")).seed();
+        setup.memory = sim::load(page, &setup, seed).memory;
+    }
+    setup
+}
+
+#[cfg(test)]
+mod tests;

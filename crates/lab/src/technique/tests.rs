@@ -1,0 +1,198 @@
+use super::*;
+use crate::network::Network;
+use crate::plan::FORMAT;
+use crate::setting::{TlsScope, World};
+
+/// On a line where round trips are what a page waits for: on one that is full, what comes earlier changes who waits, and no more.
+fn plan(transports: &[&str], tls: Tls, techniques: &[&str]) -> Plan {
+    let mut network = Network::named("100000/100000/200").unwrap();
+    network.tls = tls;
+    network.tls_scope = TlsScope::Everywhere;
+    Plan {
+        format: FORMAT,
+        world: World::Virtual,
+        seed: 1,
+        runs: 1,
+        transports: transports.iter().map(ToString::to_string).collect(),
+        pages: vec!["corpus:2012:2".into()],
+        pages_max: None,
+        techniques: techniques.iter().map(|t| t.parse().unwrap()).collect(),
+        networks: vec![network],
+    }
+}
+
+/// The load of the plan's first page over its first transport.
+fn load(plan: &Plan) -> load::Load {
+    plan.check().unwrap();
+    let page = &crate::pages::collect(&plan.pages, None).pages[0];
+    let setup = crate::record::setup(&plan.networks[0], plan.transports()[0], &plan.techniques).unwrap();
+    let setup = remembering(&setup, &plan.techniques, page, 7);
+    let load = sim::load(page, &setup, 7);
+    assert_eq!(load.outcome, load::Outcome::Complete);
+    load
+}
+
+fn plt(load: &load::Load) -> f64 {
+    load.plt().unwrap().as_millis_f64()
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let written = [
+        "false-start",
+        "preconnect=learned",
+        "preconnect=successor",
+        "preconnect=blind-two",
+        "visits=3",
+        "racing=250",
+        "racing=12.5",
+        "tls-wait",
+        "pipelining=32",
+        "retry=firefox",
+        "retry=reloading",
+        "timeouts",
+        "spdy-hosts=page",
+        "spdy-hosts=a.example,b.example",
+    ];
+    for text in written {
+        let technique: Technique = text.parse().unwrap();
+        assert_eq!(technique.to_string(), text);
+        assert!(!technique.about().is_empty(), "{text}");
+    }
+    assert_eq!("racing".parse(), Ok(Technique::RacingMs(250.0)));
+    assert_eq!("pipelining".parse(), Ok(Technique::Pipelining(32)));
+}
+
+#[test]
+fn an_unknown_switch_or_value_is_named_beside_what_there_is() {
+    let says = |text: &str| text.parse::<Technique>().unwrap_err().to_string();
+    assert!(says("warp").starts_with("'warp' is no switch; there are false-start, preconnect=learned|"));
+    for bad in ["preconnect", "preconnect=all", "racing=0", "racing=x", "visits", "visits=0", "visits=101"] {
+        let name = bad.split('=').next().unwrap();
+        assert!(says(bad).starts_with(&format!("'{bad}' is not how {name} is switched: {name}")), "{bad}");
+    }
+    for bad in ["false-start=1", "tls-wait=yes", "pipelining=65", "retry", "spdy-hosts=", "timeouts=1"] {
+        assert!(!says(bad).contains('\n'), "{bad}");
+    }
+}
+
+#[test]
+fn switches_that_contradict_each_other_or_have_nothing_to_act_on_are_refused() {
+    let cases = [
+        (&["http1"][..], Tls::Tls12, &["racing=1", "racing=2"][..], "'racing=2' contradicts 'racing=1'"),
+        (&["http1"], Tls::Tls13, &["false-start"], "'100000/100000/200' has TLS '1.3'"),
+        (&["http1"], Tls::None, &["tls-wait"], "'100000/100000/200' has TLS 'none'"),
+        (&["spdy3.1"], Tls::Tls12, &["pipelining"], "it is for HTTP/1.1"),
+        (&["spdy3.1"], Tls::Tls12, &["preconnect=blind-two"], "it is for HTTP/1.1"),
+        (&["http1"], Tls::Tls12, &["spdy-hosts=page"], "no transport is SPDY"),
+        (&["http1"], Tls::Tls12, &["visits=2"], "nothing learns from visits"),
+        (&["http1"], Tls::Tls12, &["preconnect=blind-two", "visits=2"], "nothing learns from visits"),
+    ];
+    for (transports, tls, techniques, says) in cases {
+        let error = plan(transports, tls, techniques).check().unwrap_err();
+        assert!(error.starts_with("techniques: ") && error.contains(says), "{error}");
+    }
+}
+
+/// Old plans keep their bytes, and so the names of their folders.
+#[test]
+fn a_plan_without_techniques_does_not_mention_them() {
+    let mut plan = plan(&["http1"], Tls::Tls12, &[]);
+    assert!(!plan.emit().contains("techniques"));
+    plan.techniques = vec![Technique::FalseStart];
+    assert!(plan.emit().contains("techniques = [\"false-start\"]"));
+    assert_eq!(Plan::parse(&plan.emit(), "p").unwrap(), plan);
+}
+
+/// RFC 7918: a request goes a round trip earlier on every connection.
+#[test]
+fn false_start_is_faster_by_at_least_a_round_trip() {
+    let without = plan(&["http1"], Tls::Tls12, &[]);
+    let with = plan(&["http1"], Tls::Tls12, &["false-start"]);
+    assert!(plt(&load(&without)) - plt(&load(&with)) >= without.networks[0].rtt_ms);
+}
+
+#[test]
+fn learned_preconnect_is_faster_and_what_it_opens_is_used() {
+    let (without, with) = (
+        load(&plan(&["http1"], Tls::Tls13, &[])),
+        load(&plan(&["http1"], Tls::Tls13, &["preconnect=learned"])),
+    );
+    assert!(plt(&without) - plt(&with) > 200.0, "{} → {}", plt(&without), plt(&with));
+    let speculative = with.connections.iter().filter(|c| c.record.purpose == client::Purpose::Speculative);
+    let (used, wasted): (Vec<_>, Vec<_>) = speculative.partition(|c| c.record.requests > 0);
+    assert!(used.len() > wasted.len(), "{} used, {} wasted", used.len(), wasted.len());
+    assert!(without.connections.iter().all(|c| c.record.purpose == client::Purpose::Request));
+}
+
+#[test]
+fn what_was_learned_depends_on_the_visits_before_and_on_nothing_else() {
+    let learned = |visits: &str| load(&plan(&["http1"], Tls::Tls13, &["preconnect=learned", visits])).memory;
+    assert_eq!(learned("visits=2"), learned("visits=2"));
+    assert_ne!(learned("visits=2"), learned("visits=3"));
+    let loads = learned("visits=3").learned.iter().map(|row| row.page_loads).max();
+    assert_eq!(loads, Some(4), "three visits before the measured one");
+}
+
+#[test]
+fn the_successor_and_two_to_every_host_open_connections_ahead_too() {
+    for policy in ["preconnect=successor", "preconnect=blind-two"] {
+        let load = load(&plan(&["http1"], Tls::None, &[policy]));
+        assert!(
+            load.connections.iter().any(|c| c.record.purpose == client::Purpose::Speculative),
+            "{policy}"
+        );
+    }
+}
+
+/// Six handshakes at once are six full ones; held back, all but the first resume, and fewer bytes come down.
+#[test]
+fn handshakes_that_wait_resume() {
+    let parallel = load(&plan(&["http1"], Tls::Tls12, &["preconnect=blind-two"]));
+    let waiting = load(&plan(&["http1"], Tls::Tls12, &["preconnect=blind-two", "tls-wait"]));
+    let held = |load: &load::Load| {
+        load.connections.iter().filter(|c| c.record.handshake > c.record.connected).count()
+    };
+    assert_eq!(held(&parallel), 0);
+    assert!(held(&waiting) > 0);
+    assert!(waiting.down.bytes_in < parallel.down.bytes_in);
+}
+
+#[test]
+fn pipelining_sends_requests_before_the_last_answer_is_there() {
+    let plain = load(&plan(&["http1"], Tls::None, &[]));
+    let pipelined = load(&plan(&["http1"], Tls::None, &["pipelining"]));
+    let overlaps = |load: &load::Load| {
+        let sent = |r: &browser::Request| Some((r.connection?, r.timing?.sent?, r.record.complete?));
+        let all: Vec<_> = load.requests.iter().filter_map(sent).collect();
+        let behind = |b: &(u32, base::Instant, base::Instant)| {
+            all.iter().any(|a| a.0 == b.0 && a.1 < b.1 && b.1 < a.2)
+        };
+        all.iter().filter(|b| behind(b)).count()
+    };
+    assert_eq!(overlaps(&plain), 0);
+    assert!(overlaps(&pipelined) > 0);
+}
+
+#[test]
+fn a_lost_syn_is_raced() {
+    let mut without = plan(&["http1"], Tls::None, &[]);
+    let mut with = plan(&["http1"], Tls::None, &["racing=250"]);
+    for plan in [&mut without, &mut with] {
+        plan.networks[0].loss_up_pct = 10.0;
+        plan.networks[0].syn_timeout_ms = 3_000.0;
+    }
+    assert!(load(&without).connections.iter().all(|c| c.record.purpose != client::Purpose::Spare));
+    assert!(load(&with).connections.iter().any(|c| c.record.purpose == client::Purpose::Spare));
+}
+
+/// The page's own host has one session; the others keep their connections.
+#[test]
+fn hosts_that_have_not_upgraded_speak_http() {
+    let all = load(&plan(&["spdy3.1"], Tls::None, &[]));
+    let one = load(&plan(&["spdy3.1"], Tls::None, &["spdy-hosts=page"]));
+    let most = |load: &load::Load, host| load.connections.iter().filter(|c| c.record.host == host).count();
+    assert_eq!(most(&all, 0), 1);
+    assert_eq!(most(&one, 0), 1);
+    assert!(one.connections.len() > all.connections.len());
+}

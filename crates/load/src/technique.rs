@@ -1,0 +1,76 @@
+//! What a browser may do beyond the rules of its time, and what it remembers of earlier visits.
+
+use client::{
+    Deployment, Handshakes, LearnedRow, Pipelining, Preconnect, Racing, Retry, SuccessorRow, Timeouts,
+    Transport,
+};
+use page::Page;
+
+/// The client's techniques. Whether TLS starts falsely is its own configuration's: [`tls::Config::false_start`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Techniques {
+    /// What is opened before it is asked for.
+    pub preconnect: Preconnect,
+    /// Whether a connection that takes long gets a second one beside it.
+    pub racing: Racing,
+    /// How TLS handshakes of several connections to one host go.
+    pub handshakes: Handshakes,
+    /// Whether requests follow each other on HTTP/1.1 connections.
+    pub pipelining: Option<Pipelining>,
+    /// What is done about answers that do not come.
+    pub retry: Retry,
+    /// How long the client waits for a peer, and keeps what nobody uses.
+    pub timeouts: Timeouts,
+    /// Which hosts speak the transport; the others speak HTTP/1.1.
+    pub deployment: Deployment,
+}
+
+impl Default for Techniques {
+    /// None: what [`client::Config::new`] has.
+    fn default() -> Self {
+        Self {
+            preconnect: Preconnect::None,
+            racing: Racing::OFF,
+            handshakes: Handshakes::Parallel,
+            pipelining: None,
+            retry: Retry::CHROME,
+            timeouts: Timeouts::NONE,
+            deployment: Deployment::Everywhere,
+        }
+    }
+}
+
+impl Techniques {
+    /// Puts them into a client's configuration. Which hosts are upgraded is not in it: see [`Techniques::transport`].
+    pub fn apply(&self, config: &mut client::Config) {
+        config.preconnect = self.preconnect;
+        config.racing = self.racing;
+        config.handshakes = self.handshakes;
+        config.pipelining = self.pipelining;
+        config.retry = self.retry;
+        config.timeouts = self.timeouts;
+    }
+
+    /// What carries the requests of a host of `page` in a load over `transport`.
+    pub fn transport(&self, page: &Page, host: &page::Host, transport: Transport) -> Transport {
+        let main = page.resources.first().map_or("", |r| page.hosts[r.host as usize].name.as_str());
+        if self.deployment.includes(main, &host.name) { transport } else { Transport::Http1 }
+    }
+}
+
+/// What a browser keeps of a visit for the next.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Memory {
+    /// What [`Preconnect::Learned`] goes by.
+    pub learned: Vec<LearnedRow>,
+    /// What [`Preconnect::Successor`] goes by.
+    pub successor: Vec<SuccessorRow>,
+}
+
+impl Memory {
+    /// What `browser` will remember. To be asked for after [`browser::Browser::finish_visit`].
+    pub fn of(browser: &browser::Browser<'_>) -> Self {
+        let client = browser.client();
+        Self { learned: client.learned().rows().collect(), successor: client.successor().rows().collect() }
+    }
+}
