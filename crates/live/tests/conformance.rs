@@ -12,7 +12,8 @@
 //! cargo test -p velodrome-live --test conformance -- --ignored --nocapture
 //! ```
 //!
-//! on an idle machine, or as root under `chrt -f 20`. Without the rights to make networks the kernel's arm says that it is skipped.
+//! on an idle machine, or as root under `chrt -f 20`. `ONLY=words` takes the scenarios whose names have them, `STORIES=directory` writes
+//! every packet of both arms there. Without the rights to make networks the kernel's arm says that it is skipped.
 #![cfg(target_os = "linux")]
 
 mod conformance {
@@ -156,7 +157,8 @@ fn table_of_milliseconds() {
         "| scenario | virtual, ms | kernel, ms (median of {RUNS}) | from–to | difference, % | sent again: virtual, kernel |"
     );
     println!("|---|---:|---:|---|---:|---|");
-    for scenario in all.iter().flatten() {
+    let only = std::env::var("ONLY").unwrap_or_default();
+    for scenario in all.iter().flatten().filter(|scenario| scenario.name.contains(&only)) {
         let ours = virtual_arm::run(scenario);
         let mut kernel: Vec<_> = (0..RUNS).map_while(|_| kernel_arm::run(scenario)).collect();
         kernel.sort_by_key(Outcome::end);
@@ -174,5 +176,11 @@ fn table_of_milliseconds() {
             ours.resent(),
             median.resent(),
         );
+        if let Some(stories) = std::env::var_os("STORIES") {
+            let file =
+                |arm| std::path::Path::new(&stories).join(scenario.name.replace(['/', ' '], "-") + arm);
+            std::fs::write(file(".virtual"), ours.story()).expect("a directory");
+            std::fs::write(file(".kernel"), median.story()).expect("a directory");
+        }
     }
 }

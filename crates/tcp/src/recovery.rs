@@ -113,7 +113,9 @@ impl Sender {
             self.leave_recovery();
         }
         let newly_lost = self.detect(now, advanced, delivery);
-        if self.recovery.phase == Phase::Open && newly_lost > 0 {
+        // Linux: not only when something is newly lost. A recovery ends with what had been sent at its beginning, and what was lost
+        // since, though sent again, begins the next one.
+        if self.recovery.phase == Phase::Open && self.board.lost() > 0 {
             self.enter_recovery(stats);
         }
         match self.recovery.phase {

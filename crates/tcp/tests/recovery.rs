@@ -369,6 +369,24 @@ fn a_spurious_timeout_is_undone() {
     }
 }
 
+/// Linux (`tcp_time_to_recover`): what was sent during a recovery, and lost, begins the next one when the first ends, although it has
+/// been sent again by then; cwnd pays a second time.
+#[test]
+fn a_loss_during_recovery_begins_the_next_one() {
+    let mut s = sending(Config { reduction: Reduction::Proportional, ..classic() }, 100_000);
+    s.get(300, sack(1, [nth(1)..nth(4)]));
+    s.get(301, sack(1, [nth(1)..nth(10)]));
+    let new = s.take_sent().into_iter().filter(|(_, segment)| segment.seq >= nth(10)).count();
+    s.check("new segments", new >= 4, true);
+    s.get(350, sack(1, [nth(11)..nth(14), nth(1)..nth(10)]));
+    let again = s.take_sent().into_iter().any(|(_, segment)| segment.seq == nth(10));
+    s.check("the 11th has been sent again", again, true);
+    s.check("recoveries", (s.tcp.stats().fast_recoveries, s.tcp.stats().ssthresh), (1, Some(5)));
+    s.get(400, sack(nth(10), [nth(11)..nth(14)]));
+    s.check("recoveries", s.tcp.stats().fast_recoveries, 2);
+    s.check("cwnd has been cut again", s.tcp.stats().ssthresh < Some(5), true);
+}
+
 /// The counterpart: a timeout that was due is not undone.
 #[test]
 fn a_timeout_that_repaired_a_loss_is_not_undone() {
