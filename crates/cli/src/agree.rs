@@ -165,6 +165,6 @@ fn text(a: &Agreement, dir: &Path, page: &Path) -> String {
 fn name(group: &Group) -> [String; 2] {
     match (&group.network, &group.transport) {
         (Some(network), Some(transport)) => [network.clone(), transport.clone()],
-        _ => ["all".to_owned(), String::new()],
+        _ => ["all".to_owned(), report::agree::overflow(group).to_owned()],
     }
 }

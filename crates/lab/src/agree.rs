@@ -40,7 +40,8 @@ pub struct Agreement {
     pub incomplete: Vec<String>,
     /// All cells, in the plan's order.
     pub cells: Vec<Cell>,
-    /// All cells together; then those of each network and transport.
+    /// All cells together; those in which no queue overflowed in either world, and the others; then those of each network and
+    /// transport.
     pub groups: Vec<Group>,
     /// Which transport is faster.
     pub faster: Faster,
@@ -96,6 +97,8 @@ pub struct Group {
     pub network: Option<String>,
     /// The transport; `None` for all.
     pub transport: Option<String>,
+    /// Whether a queue overflowed in the median load of either world, which makes a load chaotic; `None` for all.
+    pub overflowed: Option<bool>,
     /// How many cells.
     pub cells: u32,
     /// Mean error with its sign, percent: what the virtual world is biased by.
@@ -156,10 +159,11 @@ pub fn compare(dir: &Path) -> Result<Agreement, Error> {
     let (cells, incomplete) = cells(&loads);
     let (unmet, late_p99_us) = live_notes(&dirs[1])?;
     let plan = &plans[0];
-    let mut groups = vec![Group::of(None, None, &cells)];
+    let mut groups: Vec<Group> =
+        [None, Some(false), Some(true)].map(|o| Group::of(None, None, o, &cells)).into();
     for network in &plan.networks {
         for transport in &plan.transports {
-            groups.push(Group::of(Some(&network.name), Some(transport), &cells));
+            groups.push(Group::of(Some(&network.name), Some(transport), None, &cells));
         }
     }
     groups.retain(|group| group.cells > 0);
@@ -265,9 +269,11 @@ fn phases_ms(p: &Phases) -> [f64; PHASES.len()] {
 }
 
 impl Group {
-    fn of(network: Option<&str>, transport: Option<&str>, cells: &[Cell]) -> Self {
+    fn of(network: Option<&str>, transport: Option<&str>, overflowed: Option<bool>, cells: &[Cell]) -> Self {
         let fits = |cell: &&Cell| {
-            network.is_none_or(|n| cell.network == n) && transport.is_none_or(|t| cell.transport == t)
+            network.is_none_or(|n| cell.network == n)
+                && transport.is_none_or(|t| cell.transport == t)
+                && overflowed.is_none_or(|o| o == cell.overflows.iter().any(|drops| *drops > 0.0))
         };
         let cells: Vec<&Cell> = cells.iter().filter(fits).collect();
         let signed: Vec<f64> = cells.iter().map(|cell| cell.error_pct()).collect();
@@ -284,6 +290,7 @@ impl Group {
         Self {
             network: network.map(str::to_owned),
             transport: transport.map(str::to_owned),
+            overflowed,
             cells: cells.len() as u32,
             bias_pct: round(mean(&signed).unwrap_or_default(), 2),
             median_pct: round(median(&errors).unwrap_or_default(), 2),

@@ -233,7 +233,16 @@ fn name(group: &Group) -> String {
         (Some(network), Some(transport)) => {
             format!("<td class=\"t\">{}</td><td class=\"t\">{}</td>", escape(network), escape(transport))
         }
-        _ => "<td class=\"t\">all</td><td class=\"t\"></td>".to_owned(),
+        _ => format!("<td class=\"t\">all</td><td class=\"t\">{}</td>", overflow(group)),
+    }
+}
+
+/// Which cells of all a group has.
+pub fn overflow(group: &Group) -> &'static str {
+    match group.overflowed {
+        None => "",
+        Some(false) => "no queue full",
+        Some(true) => "a queue full",
     }
 }
 
@@ -347,7 +356,7 @@ fn notes(html: &mut String, a: &Agreement) {
     }
     html.push_str(
         "<li>Where a full queue drops packets, a load is chaotic: a packet that comes microseconds earlier is another's loss. Two live \
-         loads of such a cell differ, too; their range is in the table above.</li>\n</ul>\n",
+         loads of such a cell differ, too; their range is in the table above. Cells without such drops are a line of their own.</li>\n</ul>\n",
     );
 }
 

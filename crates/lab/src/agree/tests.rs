@@ -76,7 +76,8 @@ fn each_cell_is_the_median_of_its_runs_and_errors_are_the_virtual_worlds() {
     assert_eq!((all.cells, all.median_pct, all.max_pct), (6, 1.5, 23.71));
     assert_eq!(all.within_range, Some([1, 1]), "only one cell's live runs differ, and 110 is among them");
     assert_eq!(all.parts_ms[4], round((110.0 - 590.0 / 3.0 + 0.0 + 0.0 + 3.0 + 0.0 + 23.0) / 6.0, 1));
-    assert_eq!(agreement.groups.len(), 3, "all, and one a transport");
+    assert_eq!(agreement.groups.len(), 4, "all, those without drops, and one a transport");
+    assert_eq!((agreement.groups[1].overflowed, agreement.groups[1].cells), (Some(false), 6));
     assert_eq!(agreement.unmet, [("the moon".to_owned(), 6)]);
     assert_eq!(agreement.late_p99_us, Some([100.0, 400.0]));
 }
