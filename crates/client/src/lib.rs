@@ -5,10 +5,11 @@
 //! [`Action`]s, brings it bytes and takes bytes away. TLS sits below it, in the world; what the client decides of
 //! it is whether a handshake may resume an earlier session.
 //!
-//! The rules are those of Chrome around 2012; `Config` holds their constants with sources:
+//! Unless the [`Config`] says otherwise the rules are those of Chrome around 2012; each constant says where it is from:
 //!
-//! * Requests of a host wait in one queue, ordered by priority and then by age. Sockets are bound late: whichever
-//!   connection is ready first takes the request at the head of the queue, not the one for which it was opened.
+//! * Requests of a host wait in one queue, ordered by the class of their load, by priority and then by age. Sockets are
+//!   bound late: whichever connection is ready first takes the request at the head of the queue, not the one for which it
+//!   was opened.
 //! * HTTP/1.1: as many connections a host as there are requests waiting, but never more than six, and 256 in all;
 //!   past that an idle connection of another host is closed to make room, or a host waits until there is one; the
 //!   host whose request is most urgent goes first. One request at a time on each.
@@ -18,6 +19,13 @@
 //!   has received something, or that lay idle before the request, is a reused one. So is a request sent again that a
 //!   SPDY server says it has not looked at (GOAWAY, REFUSED_STREAM). Chrome does so whatever the method.
 //! * Names that are addresses need no look-up.
+//!
+//! What else browsers have tried is there to be switched on, each in a file of its own: limits on waiting and idling
+//! ([`Timeouts`]), a second connection for one that takes long ([`Racing`]), addresses that race ([`HappyEyeballs`]),
+//! connections ahead of need ([`Preconnect`]), TLS handshakes that wait for a session ([`Handshakes`]), sessions that serve
+//! several hosts (`Config::pooling`) and hosts that have not upgraded ([`HostFacts`], [`Deployment`]), requests that are sent
+//! again ([`Retry`]), pipelining ([`Pipelining`]), loads in the background ([`LoadClass`]). Most of them need a clock:
+//! [`Client::poll_timeout`].
 
 mod config;
 mod connection;
@@ -70,7 +78,7 @@ pub use transport::{Transport, UnknownTransport};
 ///
 /// Call a command or a `handle_*`, then drain [`Client::poll_action`], [`Client::poll_event`] and, for every
 /// connection in [`Client::poll_dirty`], [`Client::poll_transmit`]. [`Client::poll_timeout`] says when to come back without
-/// input.
+/// input. [`Client::poll_secure`] says when a TLS handshake is to begin, for a world that asks.
 pub struct Client {
     config: Config,
     hosts: Vec<Host>,

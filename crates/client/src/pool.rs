@@ -106,14 +106,26 @@ impl Client {
         own.copied().or_else(|| self.free_shared_session(host))
     }
 
+    pub(crate) fn entries(&self, host: u32) -> impl Iterator<Item = &Connection> {
+        self.pools[host as usize].connections.iter().map(|id| &self.connections[*id as usize])
+    }
+
+    /// Connections of a host, as its limit counts them.
+    pub(crate) fn count_open(&self, host: u32) -> usize {
+        let spares_count = self.config.racing.clock == RaceClock::Host;
+        let counts = |c: &&Connection| !c.is_aside() || (spares_count && c.role == Purpose::Spare);
+        self.entries(host).filter(counts).count()
+    }
+
+    /// Connections of a host that are being made, each for one request that waits.
+    pub(crate) fn count_connecting(&self, host: u32) -> usize {
+        self.entries(host).filter(|c| c.state == State::Connecting && !c.is_aside()).count()
+    }
+
     /// Whether one more connection to `host` would serve a request that waits.
     fn wants_connection(&self, host: u32) -> bool {
         let pool = &self.pools[host as usize];
-        let entries = || pool.connections.iter().map(|id| &self.connections[*id as usize]);
-        let spares_count = self.config.racing.clock == RaceClock::Host;
-        let counts = |c: &&Connection| !c.is_aside() || (spares_count && c.role == Purpose::Spare);
-        let open = entries().filter(counts).count();
-        let connecting = entries().filter(|c| c.state == State::Connecting && !c.is_aside()).count();
+        let (open, connecting) = (self.count_open(host), self.count_connecting(host));
         match self.transport(host) {
             Transport::Http1 => connecting < pool.waiting.len() && open < self.config.connections_per_host,
             // One session a host; a second only once the first takes no new streams for good.

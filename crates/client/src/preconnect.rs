@@ -19,7 +19,7 @@ pub(crate) struct Visit {
     host: u32,
     /// The document, once it is sent: it is no sub-resource.
     document: Option<RequestId>,
-    /// Connections that sub-resources have gone out on.
+    /// Connections that its requests have gone out on.
     connections: BTreeSet<ConnectionId>,
     /// Hosts that were asked for something.
     hosts: BTreeSet<u32>,
@@ -175,10 +175,11 @@ impl Client {
             self.learned.note_start(&origin);
         }
         let Some(visit) = &mut self.visit else { return };
+        let first_seen = visit.connections.insert(connection);
         if visit.document.is_none() && host == visit.host {
-            visit.document = Some(request);
+            visit.document = Some(request); // whose connection is what the page's own host gets one more for
         }
-        if visit.document == Some(request) || !visit.connections.insert(connection) {
+        if visit.document == Some(request) || !first_seen {
             return;
         }
         let page = visit.host;

@@ -16,7 +16,7 @@ pub enum Handshakes {
     Parallel,
     /// If no session with the host is known, the first proceeds, and the others wait for it and resume, as Chrome's
     /// SSLConnectJobMessenger had it in 2014 (ssl_client_socket_pool.cc, `enable_ssl_connect_job_waiting`). If it fails,
-    /// the next one goes first.
+    /// the next one goes first; set [`Timeouts::tls`](crate::Timeouts::tls), so that one that hangs fails.
     WaitForSession,
 }
 

@@ -36,6 +36,10 @@ impl Timeouts {
         idle_unused: Some(Duration::from_secs(60)),
         idle_used: Some(Duration::from_secs(300)),
     };
+
+    /// Firefox's `network.http.connection-timeout` of 90 s, which holds until TCP is connected. Its limits on idle
+    /// connections are not here: they come from each response's `Keep-Alive`, which the engine takes away.
+    pub const FIREFOX: Self = Self { connect: Some(Duration::from_secs(90)), ..Self::NONE };
 }
 
 /// What a deadline wakes.

@@ -18,8 +18,9 @@ pub enum Class {
 }
 
 impl Class {
-    /// How many there are.
-    pub(crate) const COUNT: usize = 5;
+    /// All of them.
+    pub const ALL: [Class; 5] =
+        [Class::Solo, Class::Revalidation, Class::Script, Class::Image, Class::General];
 
     /// The class of a request by its head, if it may be pipelined at all: see [`is_repeatable`].
     pub fn of(head: &RequestHead, body_len: u64) -> Self {

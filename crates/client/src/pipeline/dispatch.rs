@@ -3,7 +3,7 @@
 use base::Instant;
 
 use super::Class;
-use crate::connection::{Connection, ConnectionId, Purpose, State};
+use crate::connection::{ConnectionId, Purpose, State};
 use crate::{Client, RequestId, Transport, priority};
 
 /// So many connections of a class are enough: the next request of it joins one.
@@ -18,7 +18,7 @@ impl Client {
     pub(crate) fn service_pipelined(&mut self, now: Instant, host: u32) {
         let policy = self.config.pipelining.expect("it is on");
         // Connections being made, each of which some request waits for: the first requests that go no other way.
-        let mut awaited = self.connecting(host);
+        let mut awaited = self.count_connecting(host);
         for place in self.pools[host as usize].waiting.clone() {
             let (.., id) = place;
             if self.is_blocked(id) {
@@ -40,7 +40,7 @@ impl Client {
             }
             if awaited > 0 {
                 awaited -= 1;
-            } else if self.may_open(host) {
+            } else if self.count_open(host) < self.config.connections_per_host {
                 if self.make_room(now, host) {
                     self.open(now, host, Purpose::Request);
                     continue;
@@ -49,18 +49,6 @@ impl Client {
             }
             self.join(now, host, id, policy.depth_max);
         }
-    }
-
-    fn entries(&self, host: u32) -> impl Iterator<Item = &Connection> {
-        self.pools[host as usize].connections.iter().map(|id| &self.connections[*id as usize])
-    }
-
-    fn connecting(&self, host: u32) -> usize {
-        self.entries(host).filter(|c| c.state == State::Connecting && !c.is_aside()).count()
-    }
-
-    fn may_open(&self, host: u32) -> bool {
-        self.entries(host).filter(|c| !c.is_aside()).count() < self.config.connections_per_host
     }
 
     /// Whether connections are scarce, or a class has enough of them, so that it should rather share one (IsUnderPressure).

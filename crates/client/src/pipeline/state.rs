@@ -85,14 +85,15 @@ impl Feedback {
     }
 }
 
-/// What has been learned of a host. It can be kept for the next run: [`HostState::for_later`].
+/// What has been learned of a host. It can be kept for the next run: [`HostState::for_later`], or, written down by its
+/// getters, [`HostState::restored`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostState {
     standing: Standing,
     /// Deepest pipeline while green.
     green_depth: u32,
     penalty: u32,
-    class_penalty: [u32; Class::COUNT],
+    class_penalty: [u32; Class::ALL.len()],
     /// Until when time has paid off.
     last_credit: Option<Instant>,
     trial: Option<ConnectionId>,
@@ -106,7 +107,7 @@ impl Default for HostState {
             standing: Standing::Yellow,
             green_depth: GREEN_DEPTH,
             penalty: 0,
-            class_penalty: [0; Class::COUNT],
+            class_penalty: [0; Class::ALL.len()],
             last_credit: None,
             trial: None,
             good: 0,
@@ -124,6 +125,27 @@ impl HostState {
     /// One that has passed its trial.
     pub fn green() -> Self {
         Self { standing: Standing::Green, ..Self::default() }
+    }
+
+    /// One that was written down: its getters say what.
+    pub fn restored(
+        standing: Standing,
+        is_proven: bool,
+        penalty: u32,
+        class_penalties: impl IntoIterator<Item = (Class, u32)>,
+    ) -> Self {
+        let green_depth = if is_proven { u32::MAX } else { GREEN_DEPTH };
+        let mut state = Self { standing, green_depth, penalty: penalty.min(PENALTY_MAX), ..Self::default() };
+        for (class, penalty) in class_penalties {
+            state.class_penalty[class as usize] = penalty.min(PENALTY_MAX);
+        }
+        state.try_again();
+        state.for_later()
+    }
+
+    /// Whether it has answered well from the third place or deeper while green.
+    pub fn is_proven(&self) -> bool {
+        self.green_depth > GREEN_DEPTH
     }
 
     /// How far it is trusted.
@@ -358,7 +380,10 @@ mod tests {
     fn what_is_kept_for_later_begins_to_be_paid_off_anew() {
         let mut state = HostState::green();
         state.hear(s(1_000), Feedback::CanceledPipeline, Class::Image);
+        let classes = Class::ALL.map(|class| (class, state.class_penalty(class)));
+        let written = HostState::restored(state.standing(), state.is_proven(), state.penalty(), classes);
         let mut later = state.for_later();
+        assert_eq!(written, later);
         assert_eq!(later.depth(s(16 * 60), Class::Image), 2);
     }
 }

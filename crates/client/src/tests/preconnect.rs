@@ -106,13 +106,18 @@ fn each_connection_that_a_page_uses_is_learned_but_its_document_is_not() {
     client.navigate(at(0), 0);
     client.fetch(at(0), 0, 0, head(), 0, priority::DOCUMENT);
     (1..4).for_each(|id| client.fetch(at(0), id, 1, head(), 0, priority::IMAGE));
-    opened(&mut client, 2);
-    for connection in 0..5 {
+    assert_eq!(opened(&mut client, 2), [2, 3]);
+    client.handle_connected(at(50), 0);
+    for connection in 2..5 {
         client.handle_connected(at(50), connection);
     }
     let learned: Vec<_> = client.learned().rows().collect();
     assert_eq!(learned.len(), 1);
     assert_eq!((&*learned[0].host, learned[0].navigations), ("http://host1.example", 3));
+    answer(&mut client, at(60), 0, "");
+    client.fetch(at(70), 4, 0, head(), 0, priority::IMAGE);
+    assert!(client.request(4).unwrap().connection.is_some());
+    assert_eq!(client.learned().rows().count(), 1, "nor is what follows the document on its connection");
     assert_eq!(client.learned().startup(), ["http://host0.example", "http://host1.example"]);
 }
 
