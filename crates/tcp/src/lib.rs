@@ -78,7 +78,10 @@
 //!
 //! Simpler than in Linux: the timeout's variance (RFC 6298's, with Linux's floor), the delayed acknowledgement (40 ms; Linux
 //! adapts it between 40 and 200), interactive mode (from the first answer on), the receive buffer (bytes, not memory),
-//! timestamps (microseconds, not milliseconds), halving in 2010 (at once, not over a round trip).
+//! timestamps (microseconds, not milliseconds), the growth of a cwnd that is not used to the full, the clock of 2010's
+//! HyStart, halving in 2010 (at once, not over a round trip).
+//!
+//! How far all this is from the kernel is measured: `docs/model.md` has the table, `crates/live/tests/conformance.rs` the scenarios.
 
 mod config;
 mod congestion;
