@@ -21,7 +21,7 @@ pub struct Config {
     /// `rwnd_max` from the start. Either way the window offered starts at `initial_rwnd` and grows by twice what arrives.
     pub rwnd_autotune: bool,
     /// What the receive buffer holds at first, in bytes. Linux of 2010: 64 KB (`tcp_rmem` 87,380, a quarter of it for
-    /// overhead); since 4.20 131,072, of which full segments take five eighths (1,448 of 2,304 bytes, since 6.2 measured).
+    /// overhead); since 4.20 131,072, of which full segments take five eighths (1,448 of 2,304 bytes, measured since 6.6).
     pub rwnd_start: u64,
     /// Offer window scaling (RFC 7323 §2). If either end does not, no window exceeds 65,535 bytes.
     pub window_scaling: bool,
