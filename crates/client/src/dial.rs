@@ -233,7 +233,7 @@ impl Client {
             (Family::V6, Some(delay)) if some && delay < Duration::MAX => {
                 self.handle_resolved(now, host, true);
             }
-            (Family::V4, Some(delay)) if some => {
+            (Family::V4, Some(delay)) if some && delay < Duration::MAX => {
                 self.timers.set(Timer::Resolution(self.resolver.name(host)), now + delay);
             }
             _ => {}

@@ -215,7 +215,7 @@ impl Client {
         self.made += 1;
         self.enqueue(id);
         self.race_host(now, host);
-        self.service(now, host);
+        self.go_on(now, host);
     }
 
     /// A look-up that [`Action::Resolve`] asked for has ended; `found` says whether there is an address.
@@ -226,7 +226,9 @@ impl Client {
             if !self.resolver.same_name(host, other) {
                 continue;
             }
-            for &(.., id) in &self.pools[other as usize].waiting {
+            // A world that answers unasked has kept nobody waiting.
+            let waited = self.pools[other as usize].waiting.iter().filter(|_| started <= now);
+            for &(.., id) in waited {
                 let timing = &mut self.requests[id as usize].as_mut().expect("a request that waits").timing;
                 timing.dns = Some((started.max(timing.queued), now));
             }

@@ -271,7 +271,7 @@ impl Client {
         let mut stalled: Vec<_> = self.stalled.iter().map(first).collect();
         stalled.sort();
         for (_, host) in stalled {
-            self.service(now, host);
+            self.go_on(now, host);
         }
     }
 }

@@ -282,3 +282,17 @@ fn an_old_version_a_banned_server_an_unframed_answer_and_an_unannounced_close_co
         assert_eq!((state.penalty(), state.class_penalty(Class::Image)), (host, class), "{answer}");
     }
 }
+
+#[test]
+fn a_script_of_the_head_that_fails_as_it_is_asked_for_holds_nobody_up() {
+    let config = Config { pipelining: Some(Pipelining::FIREFOX), ..Config::new(Transport::Http1) };
+    let hosts = ["gone.example", "10.0.0.1"].map(|name| Host { name: name.into(), tls: false });
+    let mut client = Client::new(config, hosts.into());
+    client.ask(at(0), 0, Ask { blocks: true, ..Ask::new(0, image("0"), priority::SCRIPT) });
+    client.fetch(at(0), 1, 1, image("1"), 0, priority::IMAGE);
+    client.handle_resolved(at(1), 0, false);
+    assert_eq!(connects(&mut client), [0]);
+    client.ask(at(2), 2, Ask { blocks: true, ..Ask::new(0, image("2"), priority::SCRIPT) });
+    client.fetch(at(2), 3, 1, image("3"), 0, priority::IMAGE);
+    assert_eq!(connects(&mut client), [1]);
+}

@@ -2,10 +2,11 @@
 //! tells its page, and objects.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 
 use base::{BodyRange, Chunk, Duration, Fields, Instant, RequestHead, ResponseHead};
 use bytes::Bytes;
-use client::{Action, Ask, Client, ConnectionId, Event, LoadClass, RequestId};
+use client::{Action, Ask, Client, ConnectionId, Event, Family, LoadClass, RequestId};
 
 /// More steps than any course takes.
 const STEPS_MAX: usize = 20_000;
@@ -54,7 +55,8 @@ pub struct Net {
     course: VecDeque<u8>,
     steps: usize,
     connections_max: usize,
-    names: VecDeque<u32>,
+    /// Look-ups under way; of some, only the answer for IPv6 is still to come.
+    names: VecDeque<(u32, bool)>,
     links: BTreeMap<ConnectionId, Link>,
     /// Ended by the server; the client may still close its own half.
     ended: BTreeSet<ConnectionId>,
@@ -154,10 +156,19 @@ impl Net {
             self.note("the network changes".into());
             self.client.handle_network_change(self.now);
         } else if pick % choices < self.names.len() {
-            let host = self.names.remove(pick % choices).expect("one of them");
+            let (host, late) = self.names.remove(pick % choices).expect("one of them");
             let found = how % 16 != 0;
-            self.note(format!("resolved {host} {found}"));
-            self.client.handle_resolved(self.now, host, found);
+            self.note(format!("resolved {host} {found} {late}"));
+            let v6: &[IpAddr] = if found { &["2001:db8::9".parse().unwrap()] } else { &[] };
+            if late {
+                self.client.handle_addresses(self.now, host, Family::V6, v6);
+            } else if how % 16 < 3 {
+                let v4: &[IpAddr] = if found { &["192.0.2.9".parse().unwrap()] } else { &[] };
+                self.client.handle_addresses(self.now, host, Family::V4, v4);
+                self.names.push_back((host, true));
+            } else {
+                self.client.handle_resolved(self.now, host, found);
+            }
         } else {
             let id = links[pick % choices - self.names.len()];
             self.move_link(id, how);
@@ -266,7 +277,7 @@ impl Net {
     fn act(&mut self, action: Action) {
         self.note(format!("{action:?}"));
         match action {
-            Action::Resolve { host } => self.names.push_back(host),
+            Action::Resolve { host } => self.names.push_back((host, false)),
             Action::Connect { connection, host, .. } => {
                 let peer = match self.client.transport(host).spdy_version() {
                     None => Peer::Http1(Box::new(http1::server::Connection::new())),
