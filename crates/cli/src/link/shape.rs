@@ -304,7 +304,7 @@ mod tests {
             (vec!["tin-can"], "unknown network 'tin-can'; known are seed"),
             (vec!["--rate", "fast"], "'fast' is no rate; there are 1–"),
             (vec!["--loss", "101"], "'101' is not within 0–100"),
-            (vec!["--loss", "50", "--burst", "1,1.5"], "cannot come in runs of"),
+            (vec!["--loss", "80", "--burst", "1,1.5"], "cannot come in runs of"),
             (vec!["--delay-to", "example.org=5"], "is not ADDRESS[/LENGTH]=MS"),
             (vec!["--delay-to", "100.66.0.0/33=5"], "is not ADDRESS[/LENGTH]=MS"),
             (vec!["--queue-discipline", "red"], "red"),
