@@ -9,12 +9,14 @@ use crate::{ConnectionId, RequestId};
 /// What the world must do for the client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Resolve the name of this host, then call [`Client::handle_resolved`].
+    /// Resolve the name of this host, then call [`Client::handle_resolved`](crate::Client::handle_resolved).
     Resolve {
         /// Index of a host with this name.
         host: u32,
     },
-    /// Open a connection, then call [`Client::handle_connected`] and, for TLS, [`Client::handle_secured`].
+    /// Open a connection, to its record's [`address`](crate::ConnectionRecord::address) if there is one, then call
+    /// [`Client::handle_connected`](crate::Client::handle_connected) and, for TLS,
+    /// [`Client::handle_secured`](crate::Client::handle_secured).
     Connect {
         /// The connection's number.
         connection: ConnectionId,
@@ -23,7 +25,7 @@ pub enum Action {
         /// Whether an earlier handshake with this host is complete, so that this one may resume its session.
         resume: bool,
     },
-    /// Close a connection.
+    /// Close a connection, or stop making it. The peer may have ended it already.
     Close {
         /// The connection's number.
         connection: ConnectionId,

@@ -22,7 +22,7 @@ impl Class {
     pub const ALL: [Class; 5] =
         [Class::Solo, Class::Revalidation, Class::Script, Class::Image, Class::General];
 
-    /// The class of a request by its head, if it may be pipelined at all: see [`is_repeatable`].
+    /// The class of a request by its head, if its method may be sent again and it has no body; [`Class::Solo`] if not.
     pub fn of(head: &RequestHead, body_len: u64) -> Self {
         let has = |name| head.fields.get(name).is_some();
         let accepts = |start: &str| head.fields.get_str("accept").is_some_and(|a| a.starts_with(start));
