@@ -4,7 +4,7 @@
 //! * [`race`]: `velodrome race`.
 //! * [`agree`]: `velodrome agree`.
 //! * `link`: `velodrome link` (Linux).
-//! * [`timers`]: `velodrome study timers`.
+//! * [`timers`]: `velodrome study timers`; [`study`]: the studies of published experiments.
 //! * [`fetch`]: `velodrome fetch`.
 //! * [`serve`]: `velodrome serve`.
 //! * [`mod@print`]: what people read on a terminal.
@@ -19,6 +19,7 @@ mod link;
 mod print;
 mod race;
 mod serve;
+mod study;
 mod timers;
 
 use std::process::ExitCode;
@@ -98,12 +99,17 @@ fn pages(args: &PagesArgs) -> Exit {
 fn study(args: &StudyArgs) -> Result<Exit, lab::Error> {
     match &args.study {
         Some(Study::Timers(timers)) if !args.list => timers::study(timers),
+        Some(published) if !args.list && published.published().is_some() => {
+            let (name, run) = published.published().expect("it is one");
+            study::one(name, run)
+        }
+        None if args.all && !args.list => study::all(args),
         _ => {
             let command = Cli::command();
             let studies = command.find_subcommand("study").map(clap::Command::get_subcommands);
             for study in studies.into_iter().flatten() {
                 let about = study.get_about().map(ToString::to_string).unwrap_or_default();
-                print::out(&format!("{:<12} {about}\n", study.get_name()));
+                print::out(&format!("{:<17} {about}\n", study.get_name()));
             }
             Ok(Exit::Well)
         }

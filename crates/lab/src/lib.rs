@@ -40,6 +40,7 @@ pub mod result;
 pub mod run;
 pub mod setting;
 pub mod stats;
+pub mod study;
 pub mod summary;
 pub mod technique;
 mod words;

@@ -126,7 +126,8 @@ pub const PROFILES: [Profile; 13] = [
 ];
 
 /// Settings that replace those a network's name brings.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[allow(missing_docs, reason = "each is the field of `Network` with its name")]
 pub struct Overrides {
     /// Bytes of either queue.

@@ -10,7 +10,9 @@
 //! [`VISITS`] times before, or as often as `visits=N` says. Each of those visits is a load in the virtual world, cold but for
 //! what the predictor has learned, with a seed that follows from the measured load's. So what is remembered depends on the page,
 //! the network, the transport and the seed alone, and on neither the order of loads nor the number of threads; and it is the
-//! same for a live load as for a virtual one. The visits are of one sitting: nothing decays between them.
+//! same for a live load as for a virtual one. Each visit is of a run of the browser of its own: what is learned decays once when it
+//! is kept, as Chrome's did when it was saved. Without that a host that takes one connection at every visit would have two, as the
+//! estimate comes down to one from above, and is rounded up. The names of the last start, which Chrome looked up too, are left out.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,8 +24,8 @@ use serde::{Deserialize, Serialize};
 use crate::plan::Plan;
 use crate::setting::{MS_MAX, Tls, Unknown, ms};
 
-/// Visits before the one that is measured. After five the first guess of [`client::Learned`] weighs 0.66⁵ = 13 %.
-pub const VISITS: u32 = 5;
+/// Visits before the one that is measured. After ten the first guess of [`client::Learned`] weighs (0.66 × 0.97)¹⁰ = 1 %.
+pub const VISITS: u32 = 10;
 
 /// The most visits before the measured one.
 pub const VISITS_MAX: u32 = 100;
@@ -82,7 +84,7 @@ const SWITCHES: [Switch; 9] = [
     Switch {
         name: "visits",
         values: "=N",
-        about: "visits from which preconnect has learned before the measured one (5 unless set)",
+        about: "visits from which preconnect has learned before the measured one (10 unless set)",
     },
     Switch {
         name: "racing",
@@ -306,7 +308,11 @@ pub(crate) fn remembering(
     });
     for visit in 0..asked.unwrap_or(VISITS) {
         let seed = base::Rng::new(seed).substream(&format!("visit {visit}")).seed();
-        setup.memory = sim::load(page, &setup, seed).memory;
+        let mut memory = sim::load(page, &setup, seed).memory;
+        let mut learned = client::Learned::from_rows(memory.learned, Vec::new());
+        learned.decay();
+        memory.learned = learned.rows().collect();
+        setup.memory = memory;
     }
     setup
 }

@@ -9,6 +9,7 @@
 //!   transport, the page shows the request times of one: the load nearest to their median PLT.
 //! * `columns`: requests and connections as columns, because a column of like numbers packs far better than rows.
 //! * [`agree`]: the page about the virtual and the live world.
+//! * [`studies`]: the page about published experiments.
 //! * `html`: the page around it. The data are deflated and in Base64, one block for the overview and one a recorded
 //!   page, so that opening the report unpacks only what is looked at, and no text from a recording is ever HTML.
 
@@ -16,6 +17,7 @@ pub mod agree;
 mod columns;
 mod data;
 mod html;
+pub mod studies;
 
 use std::fs;
 use std::path::{Path, PathBuf};

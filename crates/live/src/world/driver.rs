@@ -49,7 +49,8 @@ struct Running<'s, 'p> {
 impl<'s, 'p: 's> Driver<'s, 'p> {
     pub fn new(page: &'p Page, setup: &'s Setup, stage: &'s Stage) -> Result<Self, Error> {
         // Handshakes begin with their connections here; the stage says so.
-        let techniques = load::Techniques { handshakes: client::Handshakes::Parallel, ..setup.techniques.clone() };
+        let techniques =
+            load::Techniques { handshakes: client::Handshakes::Parallel, ..setup.techniques.clone() };
         let browser = Setup { techniques, ..setup.clone() }.browser(page);
         Ok(Self { setup, stage, browser, page })
     }

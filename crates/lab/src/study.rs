@@ -1,0 +1,235 @@
+//! Published experiments, made again: a plan as data, the loads, our figures beside the published ones, and a verdict.
+//!
+//! A study is a TOML file in `studies/`, built in: *arms* (plans that differ in what the experiment varies) and *published*
+//! figures, each with the range in which ours counts as the same. What is measured on the arms is the study's own code
+//! ([`measure`]); everything else is common. No outcome is written down anywhere: the verdict is counted from the figures,
+//! and what a site owner should take from it is chosen by the verdict.
+//!
+//! A study runs in the virtual world. The same file gives the same findings, on any machine and with any number of threads.
+
+mod measure;
+mod runner;
+
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::network::Overrides;
+use crate::technique::Technique;
+
+pub use measure::{Figure, Series, Shape};
+pub use runner::{Options, run};
+
+/// Every study's file, in the order in which they are read best.
+const FILES: [(&str, &str); 9] = [
+    ("spdy-vs-http", include_str!("../../../studies/spdy-vs-http.toml")),
+    ("spdy-real-sites", include_str!("../../../studies/spdy-real-sites.toml")),
+    ("false-start", include_str!("../../../studies/false-start.toml")),
+    ("connection-retry", include_str!("../../../studies/connection-retry.toml")),
+    ("preconnect", include_str!("../../../studies/preconnect.toml")),
+    ("initial-window", include_str!("../../../studies/initial-window.toml")),
+    ("tls-record-size", include_str!("../../../studies/tls-record-size.toml")),
+    ("flow-control", include_str!("../../../studies/flow-control.toml")),
+    ("bufferbloat", include_str!("../../../studies/bufferbloat.toml")),
+];
+
+/// A study as its file has it.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// Its name: the file's.
+    #[serde(skip)]
+    pub name: String,
+    /// What is claimed, in a few words.
+    pub title: String,
+    /// What was published, and how it was found.
+    pub claim: String,
+    /// How our experiment differs from the published one, and what it leaves out.
+    pub differs: Vec<String>,
+    /// What a site owner should take from it.
+    pub lesson: Lesson,
+    /// Pages made for it; arms name them `page:ID`.
+    #[serde(default, rename = "page")]
+    pub pages: Vec<PageSpec>,
+    /// What is compared.
+    #[serde(rename = "arm")]
+    pub arms: Vec<Arm>,
+    /// The published figures.
+    pub published: Vec<Published>,
+}
+
+/// What to take from a study, by its verdict.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lesson {
+    /// If every figure is reproduced, or some are.
+    pub holds: String,
+    /// If none is.
+    pub fails: String,
+}
+
+/// A page of one document and what its first byte refers to.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PageSpec {
+    /// Its name.
+    pub id: String,
+    /// Bytes of the document.
+    pub document_bytes: u64,
+    /// How long after the document is used the images are asked for; 0: as its first byte arrives.
+    #[serde(default)]
+    pub images_after_ms: f64,
+    /// Images: how many, and the bytes of each.
+    #[serde(default)]
+    pub images: Vec<[u64; 2]>,
+    /// Bytes of a transfer that begins with the page, and that `onload` does not wait for; 0 for none.
+    #[serde(default)]
+    pub bulk_bytes: u64,
+}
+
+/// One plan of a study.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arm {
+    /// Its name.
+    pub name: String,
+    /// As [`crate::plan::Plan::pages`]; or `page:ID`.
+    pub pages: Vec<String>,
+    /// As [`crate::network::Network::named`] takes them.
+    pub networks: Vec<String>,
+    /// As [`crate::plan::Plan::transports`].
+    pub transports: Vec<String>,
+    /// Loads of each page.
+    #[serde(default = "one")]
+    pub runs: u32,
+    /// As [`crate::plan::Plan::techniques`].
+    #[serde(default)]
+    pub techniques: Vec<Technique>,
+    /// What is changed in the networks.
+    #[serde(default)]
+    pub set: Overrides,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A published figure.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// What the study's code calls it.
+    pub key: String,
+    /// What it is, with its unit.
+    pub what: String,
+    /// As published.
+    pub figure: String,
+    /// Ours is the same if it is not below this,
+    pub low: f64,
+    /// nor above this.
+    pub high: f64,
+}
+
+/// What a study found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Findings {
+    /// The study.
+    pub study: Study,
+    /// Our figures, in the order of [`Study::published`]; `None` where there was nothing to measure.
+    pub ours: Vec<Option<f64>>,
+    /// What is worth drawing.
+    pub figures: Vec<Figure>,
+    /// Loads made.
+    pub loads: u64,
+    /// Of those, loads that were not whole and are left out.
+    pub incomplete: u64,
+}
+
+/// What our figures say of the published ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// All are within their ranges.
+    Reproduced,
+    /// Some are.
+    Partly,
+    /// None is.
+    Not,
+}
+
+impl Findings {
+    /// Whether the `n`-th published figure is reproduced.
+    pub fn holds(&self, n: usize) -> bool {
+        let Published { low, high, .. } = &self.study.published[n];
+        self.ours[n].is_some_and(|ours| (*low..=*high).contains(&ours))
+    }
+
+    /// The verdict.
+    pub fn verdict(&self) -> Verdict {
+        match (0..self.ours.len()).filter(|n| self.holds(*n)).count() {
+            0 => Verdict::Not,
+            held if held == self.ours.len() => Verdict::Reproduced,
+            _ => Verdict::Partly,
+        }
+    }
+
+    /// The verdict in words.
+    pub fn says(&self) -> String {
+        let word = match self.verdict() {
+            Verdict::Reproduced => "Reproduced",
+            Verdict::Partly => "Reproduced in part",
+            Verdict::Not => "Not reproduced",
+        };
+        let list = |wanted: bool| {
+            let held = (0..self.ours.len()).filter(|n| self.holds(*n) == wanted);
+            held.map(|n| self.study.published[n].what.as_str()).collect::<Vec<_>>().join("; ")
+        };
+        let of = format!(
+            "{} of {} figures",
+            (0..self.ours.len()).filter(|n| self.holds(*n)).count(),
+            self.ours.len()
+        );
+        match self.verdict() {
+            Verdict::Partly => format!("{word}: {of}. Not within range: {}.", list(false)),
+            _ => format!("{word}: {of}."),
+        }
+    }
+
+    /// What a site owner should take from it.
+    pub fn lesson(&self) -> &str {
+        match self.verdict() {
+            Verdict::Not => &self.study.lesson.fails,
+            _ => &self.study.lesson.holds,
+        }
+    }
+}
+
+/// All studies, in their order.
+///
+/// # Panics
+/// Never: a test reads every file.
+pub fn all() -> Vec<Study> {
+    let read = |(name, text): &(&str, &str)| {
+        let study = toml::from_str(text).unwrap_or_else(|e| panic!("studies/{name}.toml: {e}"));
+        Study { name: (*name).to_owned(), ..study }
+    };
+    FILES.iter().map(read).collect()
+}
+
+/// The study called `name`.
+pub fn named(name: &str) -> Result<Study, Error> {
+    all().into_iter().find(|study| study.name == name).ok_or_else(|| {
+        let known: Vec<_> = FILES.iter().map(|(name, _)| *name).collect();
+        Error::Asked(format!("there is no study '{name}'; there are {}", known.join(", ")))
+    })
+}
+
+/// A figure as people read it: three digits or so.
+pub fn rounded(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! The loads of a study: every arm's plan in the virtual world, on several threads, in order.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use page::{Cause, Host, Kind, Page, Resource, ScriptMode};
+
+use super::measure::{ArmLoads, Sample, measure};
+use super::{Arm, Findings, PageSpec, Study};
+use crate::error::Error;
+use crate::network::Network;
+use crate::plan::{FORMAT, Plan};
+use crate::run::Jobs;
+use crate::setting::{World, ms};
+use crate::{pages, record, technique};
+
+/// How a study is carried out; none of it shows in the findings.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Threads.
+    pub threads: usize,
+    /// Set from elsewhere to end it early.
+    pub cancel: &'a AtomicBool,
+    /// Hears how many of how many loads are done.
+    pub progress: &'a (dyn Fn(u64, u64) + Sync),
+}
+
+/// Of arms with no more pages than this every request is kept.
+const DETAILED_MAX: usize = 4;
+
+/// Every study has this seed: nobody shall look for a better one.
+const SEED: u64 = 1;
+
+/// Carries a study out. `None` if it was cancelled.
+pub fn run(study: Study, options: Options<'_>) -> Result<Option<Findings>, Error> {
+    let mut arms = Vec::new();
+    for arm in &study.arms {
+        arms.push((plan(arm)?, collect(&study.pages, arm)?));
+    }
+    let total = arms.iter().map(|(plan, pages)| Jobs::new(plan, pages).len()).sum();
+    let done = AtomicU64::new(0);
+    let mut loads = Vec::new();
+    for ((plan, pages), arm) in arms.iter().zip(&study.arms) {
+        let samples = load_all(plan, pages, options, &|| {
+            (options.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+        })?;
+        let Some(samples) = samples else { return Ok(None) };
+        loads.push(ArmLoads { arm: arm.clone(), pages: pages.len(), samples });
+    }
+    let all = loads.iter().flat_map(|arm| &arm.samples);
+    let incomplete = all.filter(|sample| sample.plt_ms.is_none()).count() as u64;
+    let (measured, figures) = measure(&study.name, &loads);
+    let figure = |key: &str| measured.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
+    let ours = study.published.iter().map(|p| figure(&p.key).filter(|v| v.is_finite())).collect();
+    Ok(Some(Findings { study, ours, figures, loads: total, incomplete }))
+}
+
+fn plan(arm: &Arm) -> Result<Plan, Error> {
+    let mut networks = Vec::new();
+    for name in &arm.networks {
+        let mut network = Network::named(name)?;
+        network.apply(&arm.set)?;
+        networks.push(network);
+    }
+    let plan = Plan {
+        format: FORMAT,
+        world: World::Virtual,
+        seed: SEED,
+        runs: arm.runs,
+        transports: arm.transports.clone(),
+        pages: arm.pages.clone(),
+        pages_max: None,
+        techniques: arm.techniques.clone(),
+        networks,
+    };
+    plan.check().map_err(|what| Error::Asked(format!("arm '{}': {what}", arm.name)))?;
+    Ok(plan)
+}
+
+fn collect(specs: &[PageSpec], arm: &Arm) -> Result<Vec<Page>, Error> {
+    let mut out = Vec::new();
+    for source in &arm.pages {
+        if let Some(id) = source.strip_prefix("page:") {
+            let spec = specs.iter().find(|spec| spec.id == id);
+            let spec = spec.ok_or_else(|| Error::Asked(format!("arm '{}': no page '{id}'", arm.name)))?;
+            out.push(build(spec)?);
+            continue;
+        }
+        let collected = pages::collect(std::slice::from_ref(source), None);
+        if let Some(problem) = collected.problems.first() {
+            return Err(Error::Asked(format!("arm '{}': {problem}", arm.name)));
+        }
+        out.extend(collected.pages);
+    }
+    Ok(out)
+}
+
+/// A page of one host: the document, and what its first byte refers to.
+fn build(spec: &PageSpec) -> Result<Page, Error> {
+    let root = Resource { body_len: spec.document_bytes, ..Resource::get("/", Kind::Document, Cause::Root) };
+    let cause = Cause::Parser { parent: 0, offset: 1.min(spec.document_bytes), script: ScriptMode::Sync };
+    let sizes = spec.images.iter().flat_map(|[count, bytes]| (0..*count).map(|_| *bytes));
+    let late = Cause::Completion { parent: 0, delay: ms(spec.images_after_ms) };
+    let when = if spec.images_after_ms > 0.0 { late } else { cause };
+    let image = |(n, body_len): (usize, u64)| Resource {
+        body_len,
+        ..Resource::get(format!("/image/{n}.png"), Kind::Image, when)
+    };
+    let bulk = (spec.bulk_bytes > 0).then(|| Resource {
+        body_len: spec.bulk_bytes,
+        after_load: true,
+        ..Resource::get("/bulk", Kind::Media, cause)
+    });
+    let resources = std::iter::once(root).chain(bulk).chain(sizes.enumerate().map(image)).collect();
+    let host = Host { scheme_tls: true, port: 443, ..Host::new("www.study.example") };
+    Page::new(spec.id.clone(), vec![host], resources)
+        .map_err(|e| Error::Asked(format!("page '{}': {e}", spec.id)))
+}
+
+/// The loads of a plan, in its order; `None` if cancelled.
+fn load_all(
+    plan: &Plan,
+    pages: &[Page],
+    options: Options<'_>,
+    progress: &(dyn Fn() + Sync),
+) -> Result<Option<Vec<Sample>>, Error> {
+    let transports = plan.transports();
+    let mut setups = Vec::new();
+    for network in &plan.networks {
+        for transport in &transports {
+            setups.push(record::setup(network, *transport, &plan.techniques)?);
+        }
+    }
+    let jobs = Jobs::new(plan, pages);
+    let one = |n: u64| {
+        let job = jobs.get(n);
+        let seed = plan.load_seed(&job.page.id, &plan.networks[job.network].name, job.run);
+        let setup = &setups[job.network * transports.len() + job.transport];
+        let setup = technique::remembering(setup, &plan.techniques, job.page, seed);
+        let page = n / (jobs.len() / pages.len() as u64);
+        let load = sim::load(job.page, &setup, seed);
+        Sample::new(page as usize, &job, &load, pages.len() <= DETAILED_MAX)
+    };
+    let next = AtomicU64::new(0);
+    let out: Mutex<Vec<(u64, Sample)>> = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..options.threads.max(1) {
+            scope.spawn(|| {
+                let mut mine = Vec::new();
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    if n >= jobs.len() || options.cancel.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    mine.push((n, one(n)));
+                    progress();
+                }
+                out.lock().unwrap_or_else(|e| e.into_inner()).extend(mine);
+            });
+        }
+    });
+    let mut out = out.into_inner().unwrap_or_else(|e| e.into_inner());
+    out.sort_by_key(|(n, _)| *n);
+    let whole = out.len() as u64 == jobs.len();
+    Ok(whole.then(|| out.into_iter().map(|(_, sample)| sample).collect()))
+}
