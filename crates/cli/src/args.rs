@@ -91,6 +91,9 @@ pub struct PublishedArgs {
 pub enum Study {
     /// How fast, precise and reliable timers are: ours beside the operating system's sleep and an async runtime's.
     Timers(crate::timers::TimersArgs),
+    /// How exact the emulator is on this machine: delay, rate, loss and throughput, measured from outside.
+    #[cfg(target_os = "linux")]
+    Link(crate::link::study::LinkStudyArgs),
     /// SPDY against HTTP/1.1 over the top 300 sites: "almost always faster", by 40 %.
     SpdyVsHttp(PublishedArgs),
     /// SPDY on the page's own host alone, and on all: 4.5 % and 5 to 20 % faster than HTTP over TLS.

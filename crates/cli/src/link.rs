@@ -6,9 +6,11 @@
 //!
 //! * `shape`: flags to a link.
 //! * `check`: the self-check at the end.
+//! * `study`: `velodrome study link`, which measures the emulator from outside.
 
 mod check;
 mod shape;
+pub mod study;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -139,7 +141,9 @@ fn run(args: &LinkArgs) -> Result<u8, String> {
     let link = around.join(ends, &config, log.transpose()?).map_err(said)?;
     if !args.run.far.is_empty() {
         keeper.order(Order::Far);
-        wait_for_servers(&link, &keeper, args.run.wait)?;
+        if let Some(signal) = wait_for_servers(&link, &keeper, &signals, args.run.wait)? {
+            return Ok((128 + signal) as u8);
+        }
     }
     keeper.order(Order::Near);
     let code = attend(&link, &keeper, &signals)?;
@@ -248,35 +252,38 @@ fn resolver(block: Block) -> String {
     others.map(|line| format!("{line}\n")).collect::<String>() + &format!("nameserver {}\n", block.dns())
 }
 
-/// Waits until a TCP server listens at the far end. None may ever, or only for UDP, and then the command starts after a while.
-fn wait_for_servers(link: &Link, keeper: &Keeper, seconds: u32) -> Result<(), String> {
-    let mut timer = live::timer::Timer::new(Clock::start(), Policy::Economical)
-        .map_err(|e| format!("a timer does not run: {e}"))?;
-    let before = link.far().listening().map_err(|e| e.to_string())?;
+/// Waits until a TCP server listens at the far end. None may ever, or only for UDP, and then the command starts after a while. If a
+/// signal ends the wait, that.
+fn wait_for_servers(
+    link: &Link,
+    keeper: &Keeper,
+    signals: &Signals,
+    seconds: u32,
+) -> Result<Option<i32>, String> {
+    let failed = |e: std::io::Error| format!("cannot wait for the far end: {e}");
+    let mut timer = live::timer::Timer::new(Clock::start(), Policy::Economical).map_err(failed)?;
+    let listening = || link.far().listening().map_err(|e| e.to_string());
     for n in 1..=u64::from(seconds) * 100 {
-        if link.far().listening().map_err(|e| e.to_string())? != before {
-            return Ok(());
+        if !listening()?.is_empty() {
+            return Ok(None);
         }
-        if let Some(report) = keeper.report_now() {
-            match report {
-                Report::NotRun { why, .. } => return Err(why),
-                Report::FarEnded { index, code } => {
-                    return Err(format!(
-                        "far command {} has ended already, with exit code {code}",
-                        index + 1
-                    ));
-                }
-                Report::Started | Report::Ended { .. } => {}
+        match keeper.report_now() {
+            Some(Report::NotRun { why, .. }) => return Err(why),
+            Some(Report::FarEnded { index, code }) => {
+                return Err(format!("far command {} has ended already, with exit code {code}", index + 1));
             }
+            Some(Report::Started | Report::Ended { .. }) | None => {}
         }
-        timer
-            .wait_until(Instant::ZERO + Duration::from_millis(10) * n)
-            .map_err(|e| format!("a timer does not run: {e}"))?;
+        if let Some(signal) = signals.now().map_err(failed)? {
+            return Ok(Some(signal));
+        }
+        timer.wait_until(Instant::ZERO + Duration::from_millis(10) * n).map_err(failed)?;
     }
-    print::complain(&format!(
-        "nobody listens at the far end after {seconds} s; the command starts all the same"
-    ));
-    Ok(())
+    if seconds > 0 {
+        let what = "nobody listens at the far end";
+        print::complain(&format!("{what} after {seconds} s; the command starts all the same"));
+    }
+    Ok(None)
 }
 
 /// Passes signals on, and tells what happens, until the command has ended; its exit code.

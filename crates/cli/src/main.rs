@@ -99,6 +99,8 @@ fn pages(args: &PagesArgs) -> Exit {
 fn study(args: &StudyArgs) -> Result<Exit, lab::Error> {
     match &args.study {
         Some(Study::Timers(timers)) if !args.list => timers::study(timers),
+        #[cfg(target_os = "linux")]
+        Some(Study::Link(link)) if !args.list => link::study::study(link),
         Some(published) if !args.list && published.published().is_some() => {
             let (name, run) = published.published().expect("it is one");
             study::one(name, run)

@@ -23,6 +23,8 @@ pub struct Report {
     pub seconds: f64,
     pub seed: u64,
     pub policy: String,
+    /// How the emulator's thread was scheduled.
+    pub scheduled: String,
     pub down: Way,
     pub up: Way,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,13 +116,16 @@ impl Report {
             error: log.error.as_ref().map(ToString::to_string),
         });
         let seconds = check.span.as_secs_f64();
-        Self { seconds, seed, policy, down: Way::new(&check.down), up: Way::new(&check.up), log }
+        let scheduled = check.turn.to_string();
+        Self { seconds, seed, policy, scheduled, down: Way::new(&check.down), up: Way::new(&check.up), log }
     }
 
     /// For people: a heading, and three lines a direction.
     pub fn text(&self) -> String {
-        let mut out =
-            format!("velodrome: link ran {:.1} s, seed {}, {}\n", self.seconds, self.seed, self.policy);
+        let mut out = format!(
+            "velodrome: link ran {:.1} s, seed {}, {}, scheduled {}\n",
+            self.seconds, self.seed, self.policy, self.scheduled
+        );
         for (name, way) in [("down", &self.down), ("up", &self.up)] {
             let _ = writeln!(out, "{name:>6}  {}", way.asked);
             let _ = writeln!(out, "        rate   {}", way.rate_text());
