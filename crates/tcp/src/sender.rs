@@ -59,6 +59,10 @@ pub(crate) struct Sender {
     /// When a segment with new data was last sent, and since when less than cwnd has been in use.
     last_sent: Instant,
     unused_since: Instant,
+    /// Segments out at most since then.
+    out_since: u32,
+    /// What was sent last has not been noted as use of cwnd.
+    unnoted: bool,
 }
 
 /// What the one timer waits for.
@@ -118,6 +122,8 @@ impl Sender {
             usage_end: 1,
             last_sent: now,
             unused_since: now,
+            out_since: 0,
+            unnoted: false,
         }
     }
 
@@ -213,13 +219,16 @@ impl Sender {
     }
 
     fn send_new(&mut self, now: Instant, piece: Piece) {
+        if now > self.last_sent {
+            self.note_usage();
+        }
         let len = piece.len + u32::from(piece.fin);
         self.board.push(self.nxt, len, piece.fin, now);
         self.nxt += u64::from(len);
         self.fin_sent |= piece.fin;
         self.recovery.on_sent();
         self.last_sent = now;
-        self.note_usage(now);
+        self.unnoted = true;
         if !matches!(self.timer, Some((_, Timer::Retransmit | Timer::Reorder))) {
             self.set_timer(now);
         }
@@ -284,6 +293,7 @@ impl Sender {
         if ack > self.nxt || ack < self.una {
             return false;
         }
+        self.note_usage();
         let edge = ack + segment.window;
         let moved = edge != self.edge;
         self.edge = edge;
@@ -361,12 +371,11 @@ impl Sender {
 
     /// Slow start and congestion avoidance over `segments` newly acknowledged (RFC 5681 §3.1).
     pub(crate) fn grow(&mut self, now: Instant, segments: u32) {
-        // RFC 7661 §4.1's reason with Linux's rule: a window that was not used says nothing about the path.
-        let slow_start = self.cwnd < self.ssthresh;
-        let used = self.cwnd_limited || (slow_start && self.cwnd < 2 * self.out_max);
-        if !used {
+        // RFC 7661 §4.1's reason: a window that was not used says nothing about the path.
+        if !self.is_cwnd_used() {
             return;
         }
+        let slow_start = self.cwnd < self.ssthresh;
         let per_ack = self.config.cwnd_growth == CwndGrowth::PerAck;
         let mut segments = segments;
         if slow_start {
@@ -382,23 +391,37 @@ impl Sender {
         }
     }
 
-    /// Linux's `tcp_cwnd_validate`: remembers, window by window, how much of cwnd was in use.
-    fn note_usage(&mut self, now: Instant) {
+    /// Whether the last window used cwnd, by Linux's rule: all of it, or in slow start half.
+    fn is_cwnd_used(&self) -> bool {
+        self.cwnd_limited || (self.cwnd < self.ssthresh && self.cwnd < 2 * self.out_max)
+    }
+
+    /// Linux's `tcp_cwnd_validate`: remembers, window by window, how much of cwnd was in use. It looks at a burst as a whole; so this
+    /// is called before anything follows the burst.
+    fn note_usage(&mut self) {
+        if !std::mem::take(&mut self.unnoted) {
+            return;
+        }
+        let now = self.last_sent;
         let limited = self.board.in_flight() >= self.cwnd;
         let out = self.board.len();
         if self.una >= self.usage_end || limited || (!self.cwnd_limited && out > self.out_max) {
             (self.cwnd_limited, self.out_max, self.usage_end) = (limited, out, self.nxt);
         }
-        if limited {
-            self.unused_since = now;
-        } else if self.config.idle_restart && now.since(self.unused_since) >= self.rtt.rto() {
+        if self.is_cwnd_used() {
+            (self.unused_since, self.out_since) = (now, 0);
+            return;
+        }
+        self.out_since = self.out_since.max(out);
+        if self.config.idle_restart && now.since(self.unused_since) >= self.rtt.rto() {
             // RFC 2861 §3.2: half-way to what was used, once a timeout.
             if self.recovery.phase == Phase::Open {
-                let used = self.out_max.max(self.config.initial_cwnd);
+                let used = self.out_since.max(self.config.initial_cwnd);
                 if used < self.cwnd {
                     self.ssthresh = self.current_ssthresh();
                     self.cwnd = (self.cwnd + used) / 2;
                 }
+                self.out_since = 0;
             }
             self.unused_since = now;
         }

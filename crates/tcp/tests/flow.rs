@@ -351,6 +351,23 @@ fn an_unused_part_of_cwnd_decays() {
     s.check("half-way to ten, more than once", decayed > 10 && decayed <= (grown + 30) / 4, true);
 }
 
+/// In slow start half of cwnd is use enough (Linux: `tcp_is_cwnd_limited`): an answer of 21 segments uses a window of 40, and
+/// one of 6 within a timeout after it costs none of what that has become.
+#[test]
+fn a_window_half_used_in_slow_start_does_not_decay() {
+    let mut s = Script::server(Config::linux_today());
+    s.write(200, 30 * 1460);
+    s.get(300, ack(1 + 10 * 1460));
+    s.get(400, ack(1 + 30 * 1460));
+    s.check("cwnd", s.tcp.stats().cwnd, 40);
+    s.write(500, 21 * 1460);
+    s.get(600, ack(1 + 51 * 1460));
+    s.check("cwnd", s.tcp.stats().cwnd, 61);
+    s.write(700, 6 * 1460);
+    s.get(800, ack(1 + 57 * 1460));
+    s.check("cwnd, 500 ms after all of it was in use", s.tcp.stats().cwnd, 61);
+}
+
 /// RFC 5681 §3.1 and RFC 3465's reason: counting acknowledgements, a receiver that delays them halves the growth.
 #[test]
 fn slow_start_counts_acknowledgements_then_and_segments_today() {
