@@ -119,6 +119,8 @@ impl Study {
     pub fn published(&self) -> Option<(&'static str, &PublishedArgs)> {
         match self {
             Study::Timers(_) => None,
+            #[cfg(target_os = "linux")]
+            Study::Link(_) => None,
             Study::SpdyVsHttp(args) => Some(("spdy-vs-http", args)),
             Study::SpdyRealSites(args) => Some(("spdy-real-sites", args)),
             Study::FalseStart(args) => Some(("false-start", args)),
