@@ -283,13 +283,15 @@ impl Emulator {
         Handle(self.shared.clone())
     }
 
-    /// Carries packets until it is [stopped](Handle::stop), on a thread that is to do nothing else: if the policy is precise, it gets the
-    /// [soonest turn](Turn::soonest) that it may have. Then gives what was counted, and the log's summary if there is a log.
+    /// Carries packets until it is [stopped](Handle::stop), on a thread that is to do nothing else: if the policy is precise and
+    /// packets have to wait for anything, it gets the [soonest turn](Turn::soonest) that it may have. Then gives what was counted, and the log's summary if there is a log.
     pub fn run(mut self) -> io::Result<(Check, Option<LogSummary>)> {
         // Slack and turn are the thread's.
         let _slack = match self.policy {
             Policy::Precise => {
-                self.turn = Turn::soonest();
+                // Where there is nothing to be on time for, packets had better come in batches.
+                let is_timed = self.up.is_timed() || self.down.is_timed() || !self.delays.is_empty();
+                self.turn = if is_timed { Turn::soonest() } else { Turn::short() };
                 Some(NoSlack::set()?)
             }
             Policy::Economical => None,
@@ -460,6 +462,12 @@ impl Emulator {
 }
 
 impl Side {
+    /// Whether packets are due at some other time than at once.
+    fn is_timed(&self) -> bool {
+        let asked = &self.check.asked;
+        asked.rate != Rate::Unlimited || asked.delay + asked.jitter > Duration::ZERO
+    }
+
     /// Takes back what the way has dropped.
     fn collect_dropped(&mut self, buffers: &mut Buffers, log: &mut Option<Log>) {
         while let Some(dropped) = self.way.poll_dropped() {

@@ -5,7 +5,7 @@
 //! * Rate and loss: the receiving device's packet counter, while datagrams of one length come.
 //! * Throughput: one TCP connection, as fast as it goes.
 //!
-//! What sends gets its [`Turn`] as the emulator does, lest its own waiting is measured. Each figure is of one direction and of a link made for it. The machine is part of what is measured: whatever else runs on it shows.
+//! What sends or counts gets its [`Turn`] as the emulator does, lest its own waiting is measured. Each figure is of one direction and of a link made for it. The machine is part of what is measured: whatever else runs on it shows.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
@@ -154,19 +154,25 @@ impl Bench {
                 Turn::soonest();
                 blast(&near, packets, bytes, bps)
             });
-            let clock = Clock::start();
-            let mut timer = Timer::new(clock, Policy::Precise)?;
-            let mut count = |at: Instant| -> io::Result<(u64, Instant)> {
-                timer.wait_until(at)?;
-                let (before, counts) = (clock.now(), counts(link.far())?);
-                Ok((counts, before + clock.now().since(before) / 2))
-            };
-            let start = Instant::ZERO + warm;
-            let (first, from) = count(start)?;
-            // A little before the last is sent.
-            let (last, to) = count(start + span.mul_f64(0.95))?;
+            let counter = scope.spawn(|| {
+                Turn::soonest();
+                link.far().enter()?;
+                let clock = Clock::start();
+                let mut timer = Timer::new(clock, Policy::Precise)?;
+                let mut count = |at: Instant| -> io::Result<(u64, Instant)> {
+                    timer.wait_until(at)?;
+                    let (before, counts) = (clock.now(), counts(link.far())?);
+                    Ok((counts, before + clock.now().since(before) / 2))
+                };
+                let start = Instant::ZERO + warm;
+                let (first, from) = count(start)?;
+                // A little before the last is sent.
+                let (last, to) = count(start + span.mul_f64(0.95))?;
+                Ok::<_, io::Error>((last - first, to.since(from)))
+            });
+            let counted = counter.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             let offered = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            Ok::<_, io::Error>(((last - first, to.since(from)), offered))
+            Ok::<_, io::Error>((counted, offered))
         })?;
         let (check, _) = link.finish()?;
         let bits = |packets: u64| (packets * 8 * bytes as u64) as f64;

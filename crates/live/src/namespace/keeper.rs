@@ -302,11 +302,12 @@ impl Init {
             }
             if ended {
                 while signals.read_signal()?.is_some() {}
-                if let Some(code) = self.reap() {
-                    end_all();
-                    self.tell(&Report::Ended { code });
-                    return Ok(());
-                }
+            }
+            // After an order too: what ended while a command was started has sent its signal to nobody.
+            if let Some(code) = self.reap() {
+                end_all();
+                self.tell(&Report::Ended { code });
+                return Ok(());
             }
         }
     }
@@ -325,7 +326,7 @@ impl Init {
                     // Ctrl-C is for the near end.
                     command.process_group(0).env_remove(inside.near_variable.0);
                     command.envs(inside.variables.iter().cloned());
-                    match command.spawn() {
+                    match spawn(&mut command) {
                         Ok(child) => self.far.push(child.id() as i32),
                         Err(e) => {
                             self.tell(&Report::NotRun {
@@ -343,7 +344,7 @@ impl Init {
                 let (name, value) = &inside.near_variable;
                 let mut command = Command::new(program);
                 command.args(arguments).env(name, value).envs(inside.variables.iter().cloned());
-                match command.spawn() {
+                match spawn(&mut command) {
                     Ok(child) => {
                         self.near = Some(child.id() as i32);
                         self.tell(&Report::Started);
@@ -386,6 +387,15 @@ impl Init {
             }
         }
     }
+}
+
+/// Starts a command with no signal blocked; those that are blocked here are no business of its.
+fn spawn(command: &mut Command) -> io::Result<std::process::Child> {
+    let ours = SigSet::thread_get_mask()?;
+    SigSet::empty().thread_set_mask()?;
+    let spawned = command.spawn();
+    ours.thread_set_mask()?;
+    spawned
 }
 
 /// Asks everything in this process namespace to end, and gives it a moment. What does not, ends with init.

@@ -25,13 +25,13 @@ impl Turn {
     /// Gives the calling thread the soonest turn it may have.
     pub fn soonest() -> Self {
         // The lowest real-time priority is above all ordinary ones, and below all that somebody has set on purpose.
-        if sys::schedule(SCHED_FIFO, 1, 0).is_ok() {
-            Turn::RealTime
-        } else if sys::schedule(SCHED_OTHER, 0, SLICE_NS).is_ok() {
-            Turn::Short
-        } else {
-            Turn::Ordinary
-        }
+        if sys::schedule(SCHED_FIFO, 1, 0).is_ok() { Turn::RealTime } else { Self::short() }
+    }
+
+    /// Gives the calling thread short slices, if the kernel has them. For what need not be on time to the microsecond, and would
+    /// interrupt whoever works for it at every packet.
+    pub fn short() -> Self {
+        if sys::schedule(SCHED_OTHER, 0, SLICE_NS).is_ok() { Turn::Short } else { Turn::Ordinary }
     }
 }
 
