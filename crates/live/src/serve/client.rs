@@ -292,17 +292,18 @@ impl<C: Content> Client<C> {
     /// Reads and forgets until the client ends, too.
     fn leave(&mut self, mut wire: Wire, why: &'static str) -> Result<(), Stop> {
         loop {
-            match wire.read() {
-                Ok(Some(bytes)) if bytes.is_empty() => return Err(Stop::End(why.into())),
-                Ok(Some(_)) if wire.stats().received > LEAVING_BYTES_MAX => {
-                    return Err(Stop::End(why.into()));
-                }
-                Ok(Some(_)) => {}
+            let more = match wire.read() {
                 Ok(None) => {
                     self.state = State::Leaving(wire, why);
                     return Err(Stop::Block);
                 }
-                Err(_) => return Err(Stop::End(why.into())),
+                Ok(Some(bytes)) => !bytes.is_empty() && wire.stats().received <= LEAVING_BYTES_MAX,
+                Err(_) => false,
+            };
+            if !more {
+                // Only now has everything left the kernel.
+                self.tcp = tcp_stats(wire.stream().tcp()).unwrap_or_default();
+                return Err(Stop::End(why.into()));
             }
         }
     }

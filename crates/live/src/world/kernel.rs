@@ -61,8 +61,8 @@ fn settings(
 ) -> Result<(), Error> {
     let on = |on: bool| if on { "1" } else { "0" }.to_owned();
     let rack = config.loss_detection == tcp::LossDetection::Rack;
-    // A receive window takes half of its buffer with `tcp_adv_win_scale` 1 and what the kernel reckons for overhead since 6.5.
-    let buffer = 2 * config.rwnd_max;
+    // The kernel offers five eighths of a buffer as window (measured on Linux 6.18).
+    let buffer = config.rwnd_max * 8 / 5;
     let asked = [
         ("ipv4/tcp_sack", on(config.sack)),
         ("ipv4/tcp_timestamps", on(config.timestamps)),
@@ -72,6 +72,7 @@ fn settings(
         ("ipv4/tcp_early_retrans", if config.tail_loss_probe { "3" } else { "0" }.to_owned()),
         ("ipv4/tcp_recovery", on(rack)),
         ("ipv4/tcp_syn_retries", config.syn_retries.to_string()),
+        ("ipv4/tcp_syn_linear_timeouts", config.syn_linear_timeouts.to_string()),
         ("ipv4/tcp_synack_retries", config.syn_retries.to_string()),
         ("ipv4/tcp_retries2", config.data_retries.to_string()),
         ("ipv4/tcp_ecn", "0".to_owned()),
@@ -148,6 +149,12 @@ fn missing(config: &tcp::Config, unmet: &mut Vec<String>) {
         let seconds = today.syn_rto.as_secs_f64();
         unmet
             .push(format!("a lost SYN is sent again after {seconds} s, which the kernel has no setting for"));
+    }
+    if config.hystart != today.hystart && config.congestion == tcp::Congestion::Cubic {
+        unmet.push("HyStart is on, as it is for all of the machine".into());
+    }
+    if config.rwnd_start != today.rwnd_start {
+        unmet.push(format!("a receive window begins to grow at {} bytes", today.rwnd_start));
     }
     if config.mss != today.mss {
         unmet.push(format!("the MSS is {}, that of the link's MTU", today.mss));
