@@ -394,9 +394,10 @@ fn request_phases(row: &RequestRow) -> [Option<f64>; REQUEST_PHASES.len()] {
     ]
 }
 
-type Notes = (Vec<(String, u32)>, Option<[f64; 2]>);
+pub(crate) type Notes = (Vec<(String, u32)>, Option<[f64; 2]>);
 
-fn live_notes(dir: &Path) -> Result<Notes, Error> {
+/// What a live run says of itself: what could not be done as asked, with the number of loads; and how late packets were.
+pub(crate) fn live_notes(dir: &Path) -> Result<Notes, Error> {
     let (mut unmet, mut late) = (BTreeMap::<String, u32>::new(), Vec::new());
     for row in rows::<LiveRow>(&dir.join(folder::LIVE))? {
         let row = row?;

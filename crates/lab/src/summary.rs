@@ -12,8 +12,9 @@ use crate::folder;
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::result::{AssumptionRow, LoadRow, PageRow, Phases, ProblemRow, rows};
+use crate::setting::World;
 use crate::stats::{Estimate, mean, median_estimate, round};
-use crate::{published, words};
+use crate::{agree, published, words};
 
 /// What a run says.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -210,6 +211,9 @@ pub fn summarise(dir: &Path) -> Result<Summary, Error> {
         notes: Vec::new(),
     };
     summary.notes = words::notes(&plan, &pages, &summary);
+    if plan.world == World::Live {
+        summary.notes.extend(words::live_notes(agree::live_notes(dir)?));
+    }
     Ok(summary)
 }
 

@@ -203,6 +203,21 @@ pub(crate) fn notes(plan: &Plan, pages: &[PageRow], summary: &Summary) -> Vec<St
     out
 }
 
+/// What a live run says of itself.
+pub(crate) fn live_notes((unmet, late): crate::agree::Notes) -> Vec<String> {
+    let mut out =
+        vec!["loads were live: over the kernel's TCP and an emulated link, in real time".to_owned()];
+    if let Some([median, worst]) = late {
+        out.push(format!(
+            "99 of 100 packets were delivered within {median} µs of their time in the median load, within {worst} µs in the worst"
+        ));
+    }
+    out.extend(
+        unmet.into_iter().map(|(what, loads)| format!("not as the plan says, in {loads} loads: {what}")),
+    );
+    out
+}
+
 /// The sites that pages are of, as far as the last two labels of their first host tell.
 pub(crate) fn sites(pages: &[PageRow]) -> usize {
     let site = |p: &PageRow| {
