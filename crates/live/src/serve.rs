@@ -115,6 +115,8 @@ pub enum Event<'e> {
         client: u64,
         /// Its address.
         address: SocketAddr,
+        /// The server's, to which it connected; `None` if it was gone before anybody could ask.
+        to: Option<SocketAddr>,
     },
     /// TLS is there.
     Secured {
@@ -392,7 +394,7 @@ impl<C: Content> Track<'_, C> {
         });
         let number = self.summary.clients;
         self.summary.clients += 1;
-        (self.log)(now, &Event::Accepted { client: number, address });
+        (self.log)(now, &Event::Accepted { client: number, address, to: tcp.local_addr().ok() });
         let registered =
             crate::prepare(&tcp).and_then(|()| self.reactor.register(&mut tcp, LISTENERS_MAX + index));
         if let Err(e) = registered {

@@ -36,8 +36,8 @@ pub(super) struct Connection {
     state: State,
     secured: Option<Secured>,
     session: Option<Session>,
-    /// Our own address, by which the server knows it.
-    pub local: Option<SocketAddr>,
+    /// Our own address and the server's, by which the servers know it.
+    pub ends: Option<(SocketAddr, SocketAddr)>,
     pub stats: tcp::Stats,
     /// It has written its share and can go on.
     pub again: bool,
@@ -58,15 +58,15 @@ impl Connection {
             Ok(tcp)
         });
         let tcp = opened.map_err(|e| e.to_string())?;
-        let local = tcp.local_addr().ok();
+        let ends = tcp.local_addr().ok().map(|local| (local, to));
         let state = State::Connecting(tcp);
-        Ok(Self { id, state, secured, session, local, stats: tcp::Stats::default(), again: false })
+        Ok(Self { id, state, secured, session, ends, stats: tcp::Stats::default(), again: false })
     }
 
     /// One that never came about.
     pub fn failed(id: ConnectionId) -> Self {
         let stats = tcp::Stats::default();
-        Self { id, state: State::Closed, secured: None, session: None, local: None, stats, again: false }
+        Self { id, state: State::Closed, secured: None, session: None, ends: None, stats, again: false }
     }
 
     /// Goes as far as the socket lets it, and tells the browser.

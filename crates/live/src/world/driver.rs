@@ -22,8 +22,8 @@ const RESOLVER: usize = Reactor::TOKENS - 1;
 pub(super) struct Near {
     /// Everything but the servers' and the link's parts.
     pub load: load::Load,
-    /// Our address of each connection, in their order.
-    pub locals: Vec<Option<SocketAddr>>,
+    /// Both addresses of each connection, in their order.
+    pub ends: Vec<Option<(SocketAddr, SocketAddr)>>,
 }
 
 pub(super) struct Driver<'s, 'p> {
@@ -229,6 +229,6 @@ impl Running<'_, '_> {
             ended,
             memory: load::Memory::of(browser),
         };
-        Near { load, locals: self.connections.iter().map(|c| c.local).collect() }
+        Near { load, ends: self.connections.iter().map(|c| c.ends).collect() }
     }
 }

@@ -23,8 +23,9 @@ use crate::tls::{
     Acceptor, Authority, ClientConfig, Common, Connector, Offer, ServerConfig, Session, Trust, Versions,
 };
 
-/// What servers know of each connection when it is over, by the client's address.
-type ServerStats = Arc<Mutex<BTreeMap<SocketAddr, tcp::Stats>>>;
+/// What servers know of each connection when it is over, by the client's address and the server's: a client's port may serve several
+/// connections, to one server each.
+type ServerStats = Arc<Mutex<BTreeMap<(SocketAddr, SocketAddr), tcp::Stats>>>;
 
 pub(super) struct Stage {
     link: Link,
@@ -141,10 +142,10 @@ impl Stage {
         let join = Error::machine("serve names");
         self.name_server.1.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(join)?;
         let (check, _) = self.link.finish().map_err(Error::machine("emulate the link"))?;
-        let Near { mut load, locals } = near;
+        let Near { mut load, ends } = near;
         let mut stats = self.stats.lock().unwrap_or_else(|e| e.into_inner());
-        for (connection, local) in load.connections.iter_mut().zip(locals) {
-            connection.server = local.and_then(|local| stats.remove(&local)).unwrap_or_default();
+        for (connection, ends) in load.connections.iter_mut().zip(ends) {
+            connection.server = ends.and_then(|ends| stats.remove(&ends)).unwrap_or_default();
         }
         (load.up, load.down) = (check.up.path, check.down.path);
         Ok(Run { load, link: check, kernel: self.kernel, unmet: self.unmet })
@@ -258,7 +259,9 @@ fn serve(
     let thread = std::thread::Builder::new().name("servers".into()).spawn(move || {
         let mut addresses = BTreeMap::new();
         let mut log = |_: Instant, event: &Event<'_>| match event {
-            Event::Accepted { client, address } => drop(addresses.insert(*client, *address)),
+            Event::Accepted { client, address, to } => {
+                addresses.extend(to.map(|to| (*client, (*address, to))));
+            }
             Event::Closed { client, tcp, .. } => {
                 if let Some(address) = addresses.remove(client) {
                     stats.lock().unwrap_or_else(|e| e.into_inner()).insert(address, (*tcp).clone());
