@@ -269,7 +269,10 @@ impl Waiting {
         let program = this_program();
         let inside = ["--", &program, "inside", "--exact", "--nocapture"];
         let all: Vec<_> = ["link"].into_iter().chain(arguments.iter().copied()).chain(inside).collect();
-        let mut child = command(dir, &all)
+        // Whoever runs the tests may ignore signals (`nohup`, a shell's `&`), and programs inherit that; `env` takes it back.
+        let mut child = Command::new("env");
+        child.arg("--default-signal").arg(env!("CARGO_BIN_EXE_velodrome")).args(&all).current_dir(&dir.0);
+        let mut child = child
             .env("VELODROME_TEST", "wait")
             .env("VELODROME_TEST_MARKER", &marker)
             .stdin(Stdio::piped())
