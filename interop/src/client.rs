@@ -1,4 +1,4 @@
-//! Our client in the matrix: the library's own [`fetch`](live::fetch), and what it has to have done.
+//! Our client in the matrix: the library's own [`live::fetch`], and what it has to have done.
 //!
 //! Both directions of every connection are also read by the passive decoder, which so meets every peer's bytes, and whose
 //! frames are the evidence: that GOAWAY came before the response's end, that a reset went out.

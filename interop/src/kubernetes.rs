@@ -1,4 +1,4 @@
-//! Kubernetes' streams in the matrix: the library's own [`streams`], as client and as server of what `interop/README.md`
+//! Kubernetes' streams in the matrix: the library's own [`streams`](live::streams), as client and as server of what `interop/README.md`
 //! calls `/streams`. Its exec and port-forward are the example program's, see [`crate::example`].
 
 use std::collections::{BTreeMap, VecDeque};

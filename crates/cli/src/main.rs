@@ -4,7 +4,7 @@
 //! * [`race`]: `velodrome race`.
 //! * [`agree`]: `velodrome agree`.
 //! * `link`: `velodrome link` (Linux).
-//! * [`timers`]: `velodrome study timers`; [`study`]: the studies of published experiments.
+//! * [`timers`]: `velodrome study timers`; [`mod@study`]: the studies of published experiments.
 //! * [`fetch`]: `velodrome fetch`.
 //! * [`serve`]: `velodrome serve`.
 //! * [`mod@print`]: what people read on a terminal.

@@ -2,7 +2,7 @@
 //!
 //! A study is a TOML file in `studies/`, built in: *arms* (plans that differ in what the experiment varies) and *published*
 //! figures, each with the range in which ours counts as the same. What is measured on the arms is the study's own code
-//! ([`measure`]); everything else is common. No outcome is written down anywhere: the verdict is counted from the figures,
+//! (`measure`); everything else is common. No outcome is written down anywhere: the verdict is counted from the figures,
 //! and what a site owner should take from it is chosen by the verdict.
 //!
 //! A study runs in the virtual world. The same file gives the same findings, on any machine and with any number of threads.

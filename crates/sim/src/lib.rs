@@ -1,6 +1,6 @@
 //! The virtual world: one page load in virtual time, with no privileges and no clock.
 //!
-//! [`load`] builds a client, a server for every host of the page, and one access link that all of them share, and
+//! [`load()`] builds a client, a server for every host of the page, and one access link that all of them share, and
 //! runs events until the page is loaded. The same page, setup and seed give the same [`Load`], on any machine.
 //!
 //! ```text
