@@ -20,6 +20,8 @@ use bytes::Bytes;
 
 use crate::tls;
 
+/// When the phases of an exchange were. A push is queued when it is announced.
+pub use client::Timing;
 pub use fetcher::fetch;
 pub use url::{Position, Url};
 
@@ -149,25 +151,6 @@ impl Config {
         }
         session
     }
-}
-
-/// When the phases of an exchange were. One that it did not wait for is `None`.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Timing {
-    /// It was asked for; a push, when it was announced.
-    pub queued: Instant,
-    /// Its name was looked up: from, to.
-    pub dns: Option<(Instant, Instant)>,
-    /// Its connection was made: from, to.
-    pub connect: Option<(Instant, Instant)>,
-    /// Its connection shook hands: from, to.
-    pub tls: Option<(Instant, Instant)>,
-    /// It was handed to its connection's engine, for the last time.
-    pub sent: Option<Instant>,
-    /// The response's head was there.
-    pub head: Option<Instant>,
-    /// The response was complete.
-    pub complete: Option<Instant>,
 }
 
 /// How an exchange ended.
