@@ -20,7 +20,7 @@ mod netlink;
 mod signals;
 mod sys;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tun;
 mod turn;
 

@@ -293,10 +293,7 @@ mod tests {
     /// The figures are of this machine and no test's business; that each is one of what happened is.
     #[test]
     fn every_measurement_is_of_packets_that_crossed() {
-        let Ok(privilege) = Privilege::acquire() else {
-            println!("skipped: this needs the capabilities SYS_ADMIN and NET_ADMIN");
-            return;
-        };
+        let Some(privilege) = crate::namespace::tests::privilege() else { return };
         let bench = Bench { privilege, policy: Policy::Precise, spin: Duration::ZERO, seed: 1 };
         let delays = bench.delay(Duration::from_millis(5), 20, 100, Duration::from_millis(1)).unwrap();
         assert_eq!(delays.packets, 20);

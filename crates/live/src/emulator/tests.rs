@@ -243,9 +243,7 @@ fn run(
     test: impl FnOnce(&Link),
     join: impl FnOnce(Ends) -> Result<Link, crate::namespace::Error>,
 ) -> Option<Check> {
-    let privilege = crate::namespace::Privilege::acquire()
-        .map_err(|e| println!("skipped: this needs the capabilities SYS_ADMIN and NET_ADMIN: {e}"))
-        .ok()?;
+    let privilege = crate::namespace::tests::privilege()?;
     let link = join(Ends::new(privilege, crate::namespace::Block::WHOLE).unwrap()).unwrap();
     test(&link);
     Some(link.finish().unwrap().0)

@@ -36,20 +36,39 @@ pub(super) fn set(
 ) -> Result<(Kernel, Vec<String>), Error> {
     let (mut kernel, mut unmet) = (Kernel::default(), Vec::new());
     let block = link.block();
-    for (end, net, config) in [("client", link.near(), client), ("server", link.far(), server)] {
-        settings(end, net, config, &mut kernel, &mut unmet)?;
-        // The routes that packets take: the longest that fit.
-        let to = if end == "client" { block.servers() } else { (block.near(), 32) };
-        route(end, net, to, config, &mut kernel)?;
-        missing(config, &mut unmet);
-    }
-    for knob in kernel.knobs.iter().filter(|k| k.asked != k.got) {
-        let Knob { end, name, asked, got } = knob;
-        unmet.push(format!("the kernel has {name} {got} at the {end}, not {asked}"));
+    // The routes that packets take: the longest that fit.
+    let ends = [
+        ("client", link.near(), block.servers(), client),
+        ("server", link.far(), (block.near(), 32), server),
+    ];
+    for (end, net, to, config) in ends {
+        unmet.extend(kernel.set(end, net, to, config)?);
     }
     unmet.sort();
     unmet.dedup();
     Ok((kernel, unmet))
+}
+
+impl Kernel {
+    /// Sets the TCP of one end: that of a whole network, and of the route by which it talks to the other end's addresses. Says, in
+    /// words, what of it the kernel does not have or do.
+    pub fn set(
+        &mut self,
+        end: &'static str,
+        net: &Net,
+        to: (Ipv4Addr, u8),
+        config: &tcp::Config,
+    ) -> Result<Vec<String>, Error> {
+        let mut unmet = Vec::new();
+        let before = self.knobs.len();
+        settings(end, net, config, self, &mut unmet)?;
+        route(end, net, to, config, self)?;
+        missing(config, &mut unmet);
+        for Knob { end, name, asked, got } in self.knobs[before..].iter().filter(|k| k.asked != k.got) {
+            unmet.push(format!("the kernel has {name} {got} at the {end}, not {asked}"));
+        }
+        Ok(unmet)
+    }
 }
 
 fn settings(

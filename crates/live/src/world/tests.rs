@@ -7,17 +7,8 @@ use page::{Page, corpus};
 
 use super::*;
 
-/// A world, or why there is none. In CI there has to be one.
 fn world() -> Option<World> {
-    match Privilege::acquire().map(World::new) {
-        Ok(world) => Some(world),
-        // The test harness has threads, so that only root gets a namespace here.
-        Err(e) if std::env::var_os("CI").is_none() => {
-            eprintln!("SKIPPED: {e}");
-            None
-        }
-        Err(e) => panic!("in CI this must run: {e}"),
-    }
+    crate::namespace::tests::privilege().map(World::new)
 }
 
 fn page() -> Page {
