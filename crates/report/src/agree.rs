@@ -7,29 +7,14 @@ use std::path::{Path, PathBuf};
 use lab::Error;
 use lab::agree::{Agreement, Cell, Group, PHASES};
 
-use crate::html::escape;
+use crate::html::{COLOURS, STATIC_END, escape, static_page};
 
 /// The name of the page within its folder.
 pub const FILE: &str = "agree.html";
 
-/// Nothing may be fetched, and nothing runs.
-const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
-
 const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#1a1a1a;--soft:#666;--line:#bbb;--paper:#fff}\
-@media(prefers-color-scheme:dark){:root{--ink:#e6e6e6;--soft:#9a9a9a;--line:#555;--paper:#161616}}\
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:64rem;margin:2rem auto;padding:0 1rem}\
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.5rem 0 1.5rem}\
-th,td{text-align:right;padding:.15rem .7rem .15rem 0;border-bottom:1px solid var(--line);font-weight:400}\
-th{color:var(--soft);vertical-align:bottom}th.t,td.t{text-align:left}\
-p.lead{font-size:1.15rem}figure{display:inline-block;margin:0 2rem 1rem 0;vertical-align:top}\
-figcaption{color:var(--soft);max-width:26rem}svg text{fill:var(--ink);font:12px system-ui,sans-serif}\
-.axis{stroke:var(--line);fill:none}.id{stroke:#c0392b;fill:none}.curve{fill:none;stroke-width:2}\
-h2{margin-top:2.2rem;font-size:1.2rem}.wide{overflow-x:auto}";
-
-/// Told apart without colour vision, on light and on dark (Okabe and Ito, 2008).
-const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
+th,td{text-align:right}th{vertical-align:bottom}th.t,td.t{text-align:left}\
+p.lead{font-size:1.15rem}h2{margin-top:2.2rem;font-size:1.2rem}.wide{overflow-x:auto}";
 
 /// Draws an agreement and writes it to its folder; gives the page's path.
 pub fn write(dir: &Path, agreement: &Agreement) -> Result<PathBuf, Error> {
@@ -41,13 +26,7 @@ pub fn write(dir: &Path, agreement: &Agreement) -> Result<PathBuf, Error> {
 
 /// The page.
 pub fn render(a: &Agreement) -> String {
-    let mut html = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Two worlds – Velodrome</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>{STYLE}</style>\n</head>\n<body>\n\
-         <h1>How far the virtual world is from the live one</h1>\n"
-    );
+    let mut html = static_page("Two worlds", "How far the virtual world is from the live one", STYLE);
     lead(&mut html, a);
     let networks = networks(a);
     html.push_str("<div>");
@@ -61,7 +40,7 @@ pub fn render(a: &Agreement) -> String {
     html.push_str("<h2>The cells furthest apart</h2>\n");
     furthest(&mut html, &a.cells);
     notes(&mut html, a);
-    html.push_str("</body>\n</html>\n");
+    html.push_str(STATIC_END);
     html
 }
 

@@ -9,25 +9,13 @@ use std::path::{Path, PathBuf};
 use lab::Error;
 use lab::study::{Findings, Verdict, rounded};
 
-use crate::html::escape;
+use crate::html::{STATIC_END, escape, static_page};
 
 /// The name of the page within its folder.
 pub const FILE: &str = "studies.html";
 
-/// Nothing may be fetched, and nothing runs.
-const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
-
 const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#1a1a1a;--soft:#666;--line:#bbb;--paper:#fff}\
-@media(prefers-color-scheme:dark){:root{--ink:#e6e6e6;--soft:#9a9a9a;--line:#555;--paper:#161616}}\
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:64rem;margin:2rem auto;padding:0 1rem}\
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.5rem 0 1.5rem}\
-th,td{text-align:left;padding:.15rem 1rem .15rem 0;border-bottom:1px solid var(--line);font-weight:400}\
-th{color:var(--soft)}td.n{text-align:right}p.verdict{font-size:1.1rem}\
-figure{display:inline-block;margin:0 2rem 1rem 0;vertical-align:top}\
-figcaption{color:var(--soft);max-width:27rem}svg text{fill:var(--ink);font:12px system-ui,sans-serif}\
-.axis{stroke:var(--line);fill:none}.id{stroke:#c0392b;fill:none}.curve{fill:none;stroke-width:2}\
+th,td{text-align:left}td.n{text-align:right}p.verdict{font-size:1.1rem}\
 h2{margin-top:2.6rem;font-size:1.25rem}li{color:var(--soft)}";
 
 /// Draws findings and writes the page to a folder, which is made; gives the page's path.
@@ -41,14 +29,9 @@ pub fn write(dir: &Path, findings: &[Findings]) -> Result<PathBuf, Error> {
 
 /// The page.
 pub fn render(findings: &[Findings]) -> String {
-    let mut html = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Studies – Velodrome</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>{STYLE}</style>\n</head>\n<body>\n\
-         <h1>What made browsers fast: published experiments, made again</h1>\n<p>{}</p>\n",
-        escape(INTRODUCTION)
-    );
+    let heading = "What made browsers fast: published experiments, made again";
+    let mut html = static_page("Studies", heading, STYLE);
+    let _ = writeln!(html, "<p>{}</p>", escape(INTRODUCTION));
     html.push_str("<table><tr><th>study</th><th>verdict</th><th>figures</th></tr>\n");
     for f in findings {
         let _ = writeln!(
@@ -62,7 +45,7 @@ pub fn render(findings: &[Findings]) -> String {
     }
     html.push_str("</table>\n");
     findings.iter().for_each(|f| section(&mut html, f));
-    html.push_str("</body>\n</html>\n");
+    html.push_str(STATIC_END);
     html
 }
 
@@ -103,7 +86,7 @@ fn section(html: &mut String, f: &Findings) {
     for (n, p) in study.published.iter().enumerate() {
         let _ = writeln!(
             html,
-            "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{}–{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{} to {}</td><td>{}</td></tr>",
             escape(&p.what),
             escape(&p.figure),
             ours(f, n),
@@ -156,8 +139,15 @@ pub fn markdown_section(f: &Findings) -> String {
     out.push_str("| figure | published | ours | counts as the same | |\n|---|---|---:|---|---|\n");
     for (n, p) in study.published.iter().enumerate() {
         let mark = if f.holds(n) { "✓" } else { "✗" };
-        let _ =
-            writeln!(out, "| {} | {} | {} | {}–{} | {mark} |", p.what, p.figure, ours(f, n), p.low, p.high);
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} to {} | {mark} |",
+            p.what,
+            p.figure,
+            ours(f, n),
+            p.low,
+            p.high
+        );
     }
     out.push_str("\nWhat differs:\n\n");
     for what in study.differs.iter().chain(&left_out(f)) {

@@ -4,10 +4,7 @@ use std::fmt::Write as _;
 
 use lab::study::{Figure, Series, Shape, rounded};
 
-use crate::html::escape;
-
-/// Told apart without colour vision, on light and on dark (Okabe and Ito, 2008).
-const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
+use crate::html::{COLOURS, escape};
 
 const WIDTH: f64 = 380.0;
 const HEIGHT: f64 = 260.0;

@@ -65,7 +65,12 @@ fn the_committed_document_is_of_these_studies() {
                 study.name,
                 p.key
             );
-            assert!(committed.contains(&format!(" | {}–{} | ", p.low, p.high)), "{}: {}", study.name, p.key);
+            assert!(
+                committed.contains(&format!(" | {} to {} | ", p.low, p.high)),
+                "{}: {}",
+                study.name,
+                p.key
+            );
         }
     }
 }
