@@ -2,7 +2,7 @@
 //!
 //! A study is a TOML file in `studies/`, built in: *arms* (plans that differ in what the experiment varies) and *published*
 //! figures, each with the range in which ours counts as the same. What is measured on the arms is the study's own code
-//! (`measure`); everything else is common. No outcome is written down anywhere: the verdict is counted from the figures,
+//! (`measure`, a module each); everything else is common. No outcome is written down anywhere: the verdict is counted from the figures,
 //! and what a site owner should take from it is chosen by the verdict.
 //!
 //! A study runs in the virtual world. The same file gives the same findings, on any machine and with any number of threads.
@@ -15,21 +15,68 @@ use serde::Deserialize;
 use crate::error::Error;
 use crate::network::Overrides;
 use crate::technique::Technique;
+use measure::{ArmLoads, Measured};
 
 pub use measure::{Figure, Series, Shape};
 pub use runner::{Options, run};
 
-/// Every study's file, in the order in which they are read best.
-const FILES: [(&str, &str); 9] = [
-    ("spdy-vs-http", include_str!("../../../studies/spdy-vs-http.toml")),
-    ("spdy-real-sites", include_str!("../../../studies/spdy-real-sites.toml")),
-    ("false-start", include_str!("../../../studies/false-start.toml")),
-    ("connection-retry", include_str!("../../../studies/connection-retry.toml")),
-    ("preconnect", include_str!("../../../studies/preconnect.toml")),
-    ("initial-window", include_str!("../../../studies/initial-window.toml")),
-    ("tls-record-size", include_str!("../../../studies/tls-record-size.toml")),
-    ("flow-control", include_str!("../../../studies/flow-control.toml")),
-    ("bufferbloat", include_str!("../../../studies/bufferbloat.toml")),
+/// A study that is built in.
+struct BuiltIn {
+    /// Its name: the file's.
+    name: &'static str,
+    /// What its file has.
+    file: &'static str,
+    /// What it measures on its arms.
+    measure: fn(&[ArmLoads]) -> Measured,
+}
+
+/// Every study, in the order in which they are read best.
+const STUDIES: &[BuiltIn] = &[
+    BuiltIn {
+        name: "spdy-vs-http",
+        file: include_str!("../../../studies/spdy-vs-http.toml"),
+        measure: measure::spdy_vs_http::measure,
+    },
+    BuiltIn {
+        name: "spdy-real-sites",
+        file: include_str!("../../../studies/spdy-real-sites.toml"),
+        measure: measure::spdy_real_sites::measure,
+    },
+    BuiltIn {
+        name: "false-start",
+        file: include_str!("../../../studies/false-start.toml"),
+        measure: measure::false_start::measure,
+    },
+    BuiltIn {
+        name: "connection-retry",
+        file: include_str!("../../../studies/connection-retry.toml"),
+        measure: measure::connection_retry::measure,
+    },
+    BuiltIn {
+        name: "preconnect",
+        file: include_str!("../../../studies/preconnect.toml"),
+        measure: measure::preconnect::measure,
+    },
+    BuiltIn {
+        name: "initial-window",
+        file: include_str!("../../../studies/initial-window.toml"),
+        measure: measure::initial_window::measure,
+    },
+    BuiltIn {
+        name: "tls-record-size",
+        file: include_str!("../../../studies/tls-record-size.toml"),
+        measure: measure::tls_record_size::measure,
+    },
+    BuiltIn {
+        name: "flow-control",
+        file: include_str!("../../../studies/flow-control.toml"),
+        measure: measure::flow_control::measure,
+    },
+    BuiltIn {
+        name: "bufferbloat",
+        file: include_str!("../../../studies/bufferbloat.toml"),
+        measure: measure::bufferbloat::measure,
+    },
 ];
 
 /// A study as its file has it.
@@ -207,17 +254,17 @@ impl Findings {
 /// # Panics
 /// Never: a test reads every file.
 pub fn all() -> Vec<Study> {
-    let read = |(name, text): &(&str, &str)| {
-        let study = toml::from_str(text).unwrap_or_else(|e| panic!("studies/{name}.toml: {e}"));
+    let read = |BuiltIn { name, file, .. }: &BuiltIn| {
+        let study = toml::from_str(file).unwrap_or_else(|e| panic!("studies/{name}.toml: {e}"));
         Study { name: (*name).to_owned(), ..study }
     };
-    FILES.iter().map(read).collect()
+    STUDIES.iter().map(read).collect()
 }
 
 /// The study called `name`.
 pub fn named(name: &str) -> Result<Study, Error> {
     all().into_iter().find(|study| study.name == name).ok_or_else(|| {
-        let known: Vec<_> = FILES.iter().map(|(name, _)| *name).collect();
+        let known: Vec<_> = STUDIES.iter().map(|study| study.name).collect();
         Error::Asked(format!("there is no study '{name}'; there are {}", known.join(", ")))
     })
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use page::{Cause, Host, Kind, Page, Resource, ScriptMode};
 
-use super::measure::{ArmLoads, Sample, measure};
-use super::{Arm, Findings, PageSpec, Study};
+use super::measure::{ArmLoads, Sample};
+use super::{Arm, Findings, PageSpec, STUDIES, Study};
 use crate::error::Error;
 use crate::network::Network;
 use crate::plan::{FORMAT, Plan};
@@ -49,7 +49,8 @@ pub fn run(study: Study, options: Options<'_>) -> Result<Option<Findings>, Error
     }
     let all = loads.iter().flat_map(|arm| &arm.samples);
     let incomplete = all.filter(|sample| sample.plt_ms.is_none()).count() as u64;
-    let (measured, figures) = measure(&study.name, &loads);
+    let built_in = STUDIES.iter().find(|built_in| built_in.name == study.name);
+    let (measured, figures) = built_in.map(|built_in| (built_in.measure)(&loads)).unwrap_or_default();
     let figure = |key: &str| measured.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
     let ours = study.published.iter().map(|p| figure(&p.key).filter(|v| v.is_finite())).collect();
     Ok(Some(Findings { study, ours, figures, loads: total, incomplete }))
