@@ -111,9 +111,9 @@ func endless(stream httpstream.Stream) {
 	state := stream.(interface{ IsFinished() bool })
 	if write(stream, contract.EndlessMax, state.IsFinished) {
 		_ = stream.Close()
-	} else if state.IsFinished() {
-		contract.Cancelled()
+		return
 	}
+	contract.CancelledIf(state.IsFinished)
 }
 
 // execution is one command, as a kubelet runs it with protocol v4: it answers stdin in upper case.

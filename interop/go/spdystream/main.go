@@ -144,11 +144,8 @@ func endless(stream *spdystream.Stream) {
 	for at := 0; at < contract.EndlessMax; at += contract.Frame {
 		lost := stream.WriteData(contract.Pattern(at, contract.Frame), false) != nil
 		// A reset is all that finishes this side before it says so.
-		if stream.IsFinished() {
-			contract.Cancelled()
-			return
-		}
-		if lost {
+		if lost || stream.IsFinished() {
+			contract.CancelledIf(stream.IsFinished)
 			return
 		}
 	}

@@ -44,6 +44,10 @@ const (
 	limit = 40 * time.Second
 	// Answer is how long one answer may be silent, so that a stall is found before the run's time is up.
 	Answer = 8 * time.Second
+
+	// patience is how long a reset may be on its way within this process, pause how often it is looked for.
+	patience = 5 * time.Second
+	pause    = 10 * time.Millisecond
 )
 
 // ErrCannot wraps the reason why a library has no means for a scenario.
@@ -203,8 +207,17 @@ func Announce(listener net.Listener) {
 	<-end
 }
 
-// Cancelled says that the client has reset an endless stream.
-func Cancelled() { say("cancelled") }
+// CancelledIf says that the client has reset an endless stream, if it has. The library hands a stream its reset from another
+// goroutine than the one that finds the connection closed, and on a busy machine later; hence the patience.
+func CancelledIf(finished func() bool) {
+	for waited := time.Duration(0); waited < patience; waited += pause {
+		if finished() {
+			say("cancelled")
+			return
+		}
+		time.Sleep(pause)
+	}
+}
 
 // Conclude runs a scenario and ends the process as the contract says.
 func Conclude(run func() (string, error)) {
