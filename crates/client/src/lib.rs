@@ -216,6 +216,10 @@ impl Client {
         self.enqueue(id);
         self.race_host(now, host);
         self.go_on(now, host);
+        let place = self.place_of(id);
+        if self.pools[host as usize].waiting.contains(&place) {
+            self.note_queued(host, Some(place));
+        }
     }
 
     /// A look-up that [`Action::Resolve`] asked for has ended; `found` says whether there is an address.
@@ -233,6 +237,7 @@ impl Client {
                 timing.dns = Some((started.max(timing.queued), now));
             }
             self.go_on(now, other);
+            self.note_queued(other, None);
             if found {
                 self.open_ahead(now, other);
             }

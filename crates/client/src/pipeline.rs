@@ -34,6 +34,9 @@ pub struct Pipelining {
     pub reschedule_after: Duration,
     /// One that was silent for so long is closed.
     pub read_timeout: Duration,
+    /// Whether an XHR may be pipelined. Firefox's nsXMLHttpRequest.cpp sets INHIBIT_PIPELINE: answers that are held back on
+    /// purpose are common among them.
+    pub xhr: bool,
 }
 
 impl Pipelining {
@@ -45,6 +48,7 @@ impl Pipelining {
         object_max: 300_000,
         reschedule_after: Duration::from_millis(1_500),
         read_timeout: Duration::from_secs(30),
+        xhr: false,
     };
 }
 
@@ -52,9 +56,10 @@ impl Pipelining {
 pub(crate) struct Pipe {
     /// That of the request last sent on it when it was idle: a pipeline carries one class.
     pub(crate) class: Class,
-    /// Its last answer was of a kind to trust it with more than one request.
+    /// Its last answer was of a kind to trust it with more than one request; before the first, whether its host was not red
+    /// when it was ready (nsHttpConnection.cpp, Init).
     pub(crate) supports: bool,
-    /// When something was last heard, or something was asked.
+    /// When something was last heard, or something was asked on it while it was idle (nsHttpConnection.cpp, Activate).
     pub(crate) last_read: Instant,
 }
 

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use base::Instant;
 
 use crate::connection::{Connection, ConnectionId, ConnectionRecord, Purpose, State};
-use crate::pipeline::HostState;
+use crate::pipeline::{HostState, Standing};
 use crate::request::SentOn;
 use crate::resolver::Answer;
 use crate::retry::Cut;
@@ -95,6 +95,21 @@ impl Client {
             self.open(now, host, Purpose::Request);
         }
         self.greet(now, host);
+    }
+
+    /// Notes which waiting requests of a host, of those from place `from` on, count on no connection that is being made. With
+    /// pipelining that is noted where they are served.
+    pub(crate) fn note_queued(&mut self, host: u32, from: Option<Place>) {
+        let found = self.resolver.is_found(host);
+        if !found || self.transport(host) != Transport::Http1 || self.config.pipelining.is_some() {
+            return;
+        }
+        let waiting = &self.pools[host as usize].waiting;
+        let ahead = from.map_or(0, |from| waiting.range(..from).count());
+        let count = if from.is_some() { 1 } else { waiting.len() };
+        let counting = self.count_connecting(host).saturating_sub(ahead);
+        let queued: Vec<_> = waiting.iter().skip(ahead).take(count).skip(counting).map(|p| p.3).collect();
+        queued.into_iter().for_each(|id| self.request_mut(id).queued = true);
     }
 
     /// A ready connection of `host` that can take a request: the most recently used one, as its congestion
@@ -188,6 +203,7 @@ impl Client {
         connection.state = State::Ready;
         connection.idle_since = now;
         let host = connection.record.host;
+        connection.pipe.supports = self.pools[host as usize].pipelining.standing() != Standing::Red;
         self.limit_connecting(now, id, None);
         if self.is_redundant(id) {
             return self.close_and_go_on(now, id);

@@ -113,6 +113,9 @@ pub struct Request {
     pub head_bytes_down: u64,
     /// How it went out, for the last time.
     pub sent_on: SentOn,
+    /// Whether, when its name was known, it had to wait for a connection that was in use: none was free, and the limits let
+    /// none be made for it.
+    pub queued: bool,
     /// How often it was sent again after it had failed, within [`Retry::budget`](crate::Retry::budget).
     pub retries: u32,
     /// Whether its connection was opened to another host.
@@ -136,6 +139,8 @@ pub struct Request {
     /// What it is to pipelining; it is out of the question if it was in a pipeline that broke.
     pub(crate) class: Class,
     pub(crate) solo: bool,
+    /// A way to go was looked for before.
+    pub(crate) looked_at: bool,
     /// Its place in a pipeline.
     pub(crate) position: u32,
     /// Bytes of the answer's body: that its head announces, and that have come.
@@ -154,10 +159,12 @@ impl Request {
         Self {
             class,
             solo: false,
+            looked_at: false,
             position: 0,
             announced: None,
             received: 0,
             sent_on: SentOn::Fresh,
+            queued: false,
             host: ask.host,
             priority: ask.priority,
             load: ask.load,

@@ -14,7 +14,8 @@ const SPARE: usize = 2;
 impl Client {
     /// Moves a host's waiting requests on, each in the first of these ways that is open to it: into a pipeline, if
     /// connections are getting scarce; on an idle connection; into a pipeline, for what is quickly answered; on a new
-    /// connection, when that comes about; into any pipeline.
+    /// connection, when that comes about; into any pipeline. One that counts on a connection that is being made is not put
+    /// into a pipeline after all because another was ready first (nsHttpConnectionMgr.cpp, OnOutputStreamReady).
     pub(crate) fn service_pipelined(&mut self, now: Instant, host: u32) {
         let policy = self.config.pipelining.expect("it is on");
         // Connections being made, each of which some request waits for: the first requests that go no other way.
@@ -24,8 +25,9 @@ impl Client {
             if self.is_blocked(id) {
                 continue;
             }
+            let counts_on_one = awaited > 0 && self.request_mut(id).looked_at;
             let class = self.class_of(id);
-            let pressed = self.is_pressed(host, class);
+            let pressed = !counts_on_one && self.is_pressed(host, class);
             if pressed && self.join(now, host, id, policy.optimistic_depth) {
                 continue;
             }
@@ -34,20 +36,25 @@ impl Client {
                 self.dispatch(now, id, connection);
                 continue;
             }
-            let quick = matches!(class, Class::Revalidation | Class::Script);
+            let quick = !counts_on_one && matches!(class, Class::Revalidation | Class::Script);
             if quick && !pressed && self.join(now, host, id, policy.optimistic_depth) {
                 continue;
             }
-            if awaited > 0 {
+            let is_awaited = awaited > 0;
+            if is_awaited {
                 awaited -= 1;
             } else if self.count_open(host) < self.config.connections_per_host {
                 if self.make_room(now, host) {
                     self.open(now, host, Purpose::Request);
+                    self.request_mut(id).looked_at = true;
                     continue;
                 }
                 self.stalled.insert(host);
             }
-            self.join(now, host, id, policy.depth_max);
+            let joined = !is_awaited && self.join(now, host, id, policy.depth_max);
+            let request = self.request_mut(id);
+            request.queued |= !joined && !is_awaited && !request.looked_at;
+            request.looked_at = true;
         }
     }
 
@@ -115,8 +122,8 @@ impl Client {
         let entry = &mut self.connections[connection as usize];
         if entry.active.is_empty() {
             entry.pipe.class = class;
+            entry.pipe.last_read = now;
         }
-        entry.pipe.last_read = now;
     }
 
     /// A request was sent on a connection: it has a place there, and may have made a pipeline of what was alone.

@@ -54,13 +54,74 @@ fn nothing_is_pipelined_unless_it_is_switched_on() {
     assert_eq!(under_way(&client, 1..=2), [1]);
 }
 
+/// nsHttpConnection.cpp, Init: what its first answer says is not waited for.
 #[test]
-fn a_fresh_connection_is_not_pipelined_on_before_it_has_answered() {
-    let mut client = piped(HostState::green(), 1);
+fn a_fresh_connection_is_trusted_as_far_as_its_host() {
+    let mut red = HostState::green();
+    red.hear(at(0), crate::pipeline::Feedback::BannedServer, Class::Image);
+    let yellow = HostState::new();
+    for (state, sent) in [(HostState::green(), 3), (yellow, 2), (red, 1)] {
+        let mut client = piped(state, 1);
+        (0..3).for_each(|id| client.fetch(at(0), id, 0, image("x"), 0, priority::IMAGE));
+        connects(&mut client);
+        client.handle_connected(at(10), 0);
+        assert_eq!(under_way(&client, 0..=2).len(), sent);
+    }
+}
+
+/// nsHttpConnectionMgr.cpp, IsUnderPressure: with all but two connections of a host busy a pipeline is joined, of the optimistic
+/// depth; beyond that other ways are tried first.
+#[test]
+fn under_pressure_pipelines_of_four_are_joined_before_a_connection_is_opened() {
+    let mut client = deep(HostState::green(), 4);
+    client.config.connections_per_host = 3;
+    assert!((1..=4).all(|id| client.request(id).unwrap().connection == Some(0)));
+    client.fetch(at(30), 5, 0, image("5"), 0, priority::IMAGE);
+    assert_eq!(connects(&mut client), [1], "the fifth has one opened for it");
+    assert_eq!(client.request(5).unwrap().connection, None);
+    assert!(!client.request(5).unwrap().queued);
+}
+
+#[test]
+fn a_class_that_has_three_connections_joins_one_of_them() {
+    let mut client = piped(HostState::green(), 8);
     (0..3).for_each(|id| client.fetch(at(0), id, 0, image("x"), 0, priority::IMAGE));
+    assert_eq!(connects(&mut client), [0, 1, 2]);
+    (0..3).for_each(|id| client.handle_connected(at(10), id));
+    client.fetch(at(20), 3, 0, image("3"), 0, priority::IMAGE);
+    assert_eq!(client.request(3).unwrap().sent_on, SentOn::Pipelined);
+    client.fetch(at(20), 4, 0, RequestHead { path: "/feed".into(), ..head() }, 0, priority::SUBRESOURCE);
+    assert_eq!(connects(&mut client), [3], "another class has none yet");
+}
+
+#[test]
+fn without_pressure_an_idle_connection_goes_before_a_pipeline_and_the_shortest_pipeline_is_joined() {
+    let mut client = piped(HostState::green(), 8);
+    let script = || RequestHead { path: "/a.js".into(), ..head() };
+    (0..2).for_each(|id| client.fetch(at(0), id, 0, script(), 0, priority::SCRIPT));
     connects(&mut client);
-    client.handle_connected(at(10), 0);
-    assert_eq!(under_way(&client, 0..=2), [0]);
+    (0..2).for_each(|id| client.handle_connected(at(10), id));
+    answer(&mut client, at(20), 1, "");
+    client.fetch(at(30), 2, 0, script(), 0, priority::SCRIPT);
+    assert_eq!(
+        (client.request(2).unwrap().connection, client.request(2).unwrap().sent_on),
+        (Some(1), SentOn::Idle)
+    );
+    (3..5).for_each(|id| client.fetch(at(30), id, 0, script(), 0, priority::SCRIPT));
+    assert_eq!([3, 4].map(|id| client.request(id).unwrap().connection), [Some(0), Some(1)]);
+}
+
+#[test]
+fn a_request_is_queued_if_it_waits_for_a_connection_in_use_and_not_if_one_is_made_for_it() {
+    let mut client = client(Transport::Http1, 1);
+    (0..8).for_each(|id| client.fetch(at(0), id, 0, head(), 0, priority::IMAGE));
+    client.handle_resolved(at(5), 0, true);
+    client.fetch(at(6), 8, 0, head(), 0, priority::SCRIPT);
+    let queued = |client: &Client| (0..=8).map(|id| client.request(id).unwrap().queued).collect::<Vec<_>>();
+    assert_eq!(queued(&client), [false, false, false, false, false, false, true, true, false]);
+    connects(&mut client);
+    client.fetch(at(6), 9, 0, head(), 0, priority::PREFETCH);
+    assert!(client.request(9).unwrap().queued);
 }
 
 #[test]
@@ -207,6 +268,16 @@ fn after_30_s_of_silence_the_first_is_given_up_too_and_sent_again() {
     assert_eq!(client.requests.iter().flatten().filter(|r| r.done).count(), 1);
 }
 
+/// nsHttpConnection.cpp, Activate: a pipeline that is fed is not a pipeline that answers.
+#[test]
+fn what_joins_a_pipeline_does_not_begin_its_silence_anew() {
+    let mut client = deep(HostState::green(), 2);
+    sent(&mut client, 0);
+    client.fetch(at(1_000), 3, 0, image("3"), 0, priority::IMAGE);
+    assert_eq!(client.request(3).unwrap().sent_on, SentOn::Pipelined);
+    assert_eq!(client.poll_timeout(), Some(at(1_530)));
+}
+
 #[test]
 fn slow_reads_cost_their_class_five_or_25_and_cancel() {
     // The round trip is 10 ms: 400 ms beyond it are suffered, 1500 ms beyond two are too many.
@@ -232,6 +303,46 @@ fn an_answer_beyond_300_000_bytes_lets_nothing_wait_behind_it() {
         assert_eq!(!client.pools[0].waiting.is_empty(), cancelled, "{len}");
         let owed = if cancelled { 119 } else { 0 }; // of 120, its own good head has paid one
         assert!(client.pipelining(0).class_penalty(Class::Image).abs_diff(owed) <= 1);
+    }
+}
+
+#[test]
+fn an_answer_of_unknown_length_is_large_once_more_than_300_000_bytes_have_come() {
+    let mut client = deep(HostState::green(), 2);
+    sent(&mut client, 0);
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n49400\r\n"; // 300,032
+    client.handle_input(at(40), 0, Chunk::Bytes(Bytes::from_static(head.as_bytes())));
+    client.handle_input(at(41), 0, Chunk::Bytes(Bytes::from(vec![b'x'; 300_000])));
+    assert!(client.pools[0].waiting.is_empty());
+    client.handle_input(at(42), 0, Chunk::Bytes(Bytes::from_static(b"x")));
+    assert_eq!(client.pools[0].waiting.len(), 1);
+    assert_eq!(client.pipelining(0).class_penalty(Class::Image), 120);
+}
+
+/// nsHttpConnection.cpp, SupportsPipelining: by how the field begins.
+#[test]
+fn servers_that_are_known_to_fail_are_banned_by_name() {
+    let banned = [
+        "EFAServer/1",
+        "Microsoft-IIS/4.0",
+        "Microsoft-IIS/5.1",
+        "Netscape-Enterprise/3.6",
+        "Netscape-Enterprise/4.1",
+        "Netscape-Enterprise/5.0",
+        "Netscape-Enterprise/6.0",
+        "WebLogic 3.1",
+        "WebLogic 4.0",
+        "WebLogic 5.1",
+        "WebLogic 6.1",
+        "Winstone Servlet Engine v0.9",
+    ];
+    let sound =
+        ["Microsoft-IIS/6.0", "Apache", "Netscape-Enterprise/2.0", "WebLogic Server 7.0", "my EFAServer/1"];
+    for (server, penalty) in banned.iter().map(|s| (s, 7_000)).chain(sound.iter().map(|s| (s, 0))) {
+        let mut client = deep(HostState::green(), 1);
+        sent(&mut client, 0);
+        client.handle_input(at(40), 0, ok(&format!("Server: {server}\r\n"), 0));
+        assert_eq!(client.pipelining(0).penalty(), penalty, "{server}");
     }
 }
 
