@@ -10,9 +10,6 @@ use crate::socket::cork;
 /// Bytes asked of an engine at a time: one full TLS record, and no more than the kernel holds unsent.
 const PIECE: usize = 16 * 1024;
 
-/// Bytes written before other connections get their turn: some tens of microseconds' worth.
-const SHARE: u64 = 16 * PIECE as u64;
-
 /// How a [`Wire::write`] ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Written {
@@ -46,6 +43,9 @@ pub struct Wire {
 }
 
 impl Wire {
+    /// Bytes written before other connections get their turn: some tens of microseconds' worth.
+    pub const SHARE: u64 = 16 * PIECE as u64;
+
     /// A wire with nothing on it.
     pub fn new(stream: Stream) -> Self {
         Self {
@@ -72,12 +72,12 @@ impl Wire {
         self.pending.is_empty()
     }
 
-    /// Writes until the stream takes no more, `next` has nothing left, or a fair share of the thread's time is over. `next`
-    /// appends what it gives to the buffer, about as many bytes as it is told, and is asked as late as can be, so that
-    /// priorities act on what has not left yet.
-    pub fn write(&mut self, mut next: impl FnMut(usize, &mut BytesMut)) -> io::Result<Written> {
-        let share = self.stats.sent + SHARE;
-        while self.stats.sent < share {
+    /// Writes until the stream takes no more, `next` has nothing left, or `share` bytes are written: what is left of the
+    /// connection's [`SHARE`](Self::SHARE). `next` appends what it gives to the buffer, about as many bytes as it is told, and is asked
+    /// as late as can be, so that priorities act on what has not left yet.
+    pub fn write(&mut self, share: u64, mut next: impl FnMut(usize, &mut BytesMut)) -> io::Result<Written> {
+        let end = self.stats.sent + share;
+        while self.stats.sent < end {
             while self.pending.len() < PIECE {
                 let before = self.pending.len();
                 next(PIECE - before, &mut self.pending);

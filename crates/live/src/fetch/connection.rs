@@ -269,7 +269,7 @@ impl Connection {
                 Err(e) => over = Some(e.to_string()),
             }
         }
-        let written = wire.write(|max, out| {
+        let written = wire.write(Wire::SHARE, |max, out| {
             let before = out.len();
             engine.transmit(now, max, out);
             if out.len() > before {

@@ -312,14 +312,15 @@ impl<C: Content> Client<C> {
 /// What a connection may have brought in all before its leave is no longer waited for.
 const LEAVING_BYTES_MAX: u64 = 64 << 20;
 
-/// Reads before other clients get their turn.
+/// Reads before other clients get their turn; with all of them it has one [`Wire::SHARE`] to write.
 const EXCHANGES: usize = 16;
 
 impl<C: Content> Open<C> {
     fn exchange(&mut self, now: Instant, site: &mut C) -> io::Result<Written> {
+        let end = self.wire.stats().sent + Wire::SHARE;
         for _ in 0..EXCHANGES {
             let read = self.read(now, site)?;
-            let written = self.write(now, site)?;
+            let written = self.write(end.saturating_sub(self.wire.stats().sent), now, site)?;
             // What was sent may make room for reading on, and what was read may have made something to send.
             if !read || written == Written::Share {
                 return Ok(written);
@@ -345,10 +346,10 @@ impl<C: Content> Open<C> {
         Ok(false)
     }
 
-    fn write(&mut self, now: Instant, site: &mut C) -> io::Result<Written> {
+    fn write(&mut self, share: u64, now: Instant, site: &mut C) -> io::Result<Written> {
         let mut unreadable = None;
         let connection = &mut self.connection;
-        let written = self.wire.write(|max, out| {
+        let written = self.wire.write(share, |max, out| {
             unreadable = unreadable.take().or(fill(connection, site, now, max, out).err());
         })?;
         unreadable.map_or(Ok(written), Err)

@@ -155,7 +155,9 @@ impl Connection {
     fn write(&mut self, now: Instant, browser: &mut Browser<'_>) -> Result<(), String> {
         let State::Open(wire) = &mut self.state else { return Ok(()) };
         let id = self.id;
-        let written = wire.write(|max, out| fill(browser, id, now, max, out)).map_err(|e| e.to_string())?;
+        let written = wire
+            .write(Wire::SHARE, |max, out| fill(browser, id, now, max, out))
+            .map_err(|e| e.to_string())?;
         self.again = written == Written::Share;
         Ok(())
     }

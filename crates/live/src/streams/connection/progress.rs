@@ -181,10 +181,12 @@ impl Connection {
         let before = wire.stats().sent;
         let written = match self.unwritable.is_some() {
             true => Written::All,
-            false => wire.write(|max, out| engine.transmit(self.now, max, out)).unwrap_or_else(|e| {
-                self.unwritable = Some(broken(e));
-                Written::All
-            }),
+            false => {
+                wire.write(Wire::SHARE, |max, out| engine.transmit(self.now, max, out)).unwrap_or_else(|e| {
+                    self.unwritable = Some(broken(e));
+                    Written::All
+                })
+            }
         };
         self.busy |= written == Written::Share;
         if self.leaving.is_none() {
