@@ -2,7 +2,7 @@
 
 use base::{Chunk, Duration, Instant, RequestHead};
 use client::{Action, Client, ConnectionId, ConnectionRecord};
-use page::{Page, ResourceId};
+use page::{Cause, Page, ResourceId};
 
 use crate::{Config, Loader, Moments, Progress, Record, priority};
 
@@ -66,6 +66,12 @@ impl<'p> Browser<'p> {
         self.client.describe(host, facts);
     }
 
+    /// Says what there is to be asked about certificates, before the start; see [`Client::set_checks`]. The numbers of these requests
+    /// are those of the page's resources that are [`page::Cause::Beside`].
+    pub fn set_checks(&mut self, checks: Vec<client::Check>) {
+        self.client.set_checks(checks);
+    }
+
     /// What earlier visits have taught, before the start; see [`Client::set_learned`], [`Client::set_successor`].
     pub fn remember(&mut self, learned: client::Learned, successor: client::Successor) {
         self.client.set_learned(learned);
@@ -100,6 +106,12 @@ impl<'p> Browser<'p> {
     /// See [`Client::handle_connected`].
     pub fn handle_connected(&mut self, now: Instant, id: ConnectionId) {
         self.client.handle_connected(now, id);
+        self.settle(now);
+    }
+
+    /// See [`Client::handle_certificate`].
+    pub fn handle_certificate(&mut self, now: Instant, id: ConnectionId) {
+        self.client.handle_certificate(now, id);
         self.settle(now);
     }
 
@@ -147,9 +159,19 @@ impl<'p> Browser<'p> {
         self.client.poll_secure()
     }
 
+    /// The next TLS handshake to go on with; see [`Client::poll_verified`].
+    pub fn poll_verified(&mut self) -> Option<ConnectionId> {
+        self.client.poll_verified()
+    }
+
     /// The visit is over: what it used is learned; see [`Client::finish_visit`].
     pub fn finish_visit(&mut self) {
         self.client.finish_visit();
+    }
+
+    /// The page that it loads.
+    pub fn page(&self) -> &'p Page {
+        self.page
     }
 
     /// The network stack below it.
@@ -187,7 +209,10 @@ impl<'p> Browser<'p> {
         let request = |(id, resource): (ResourceId, &page::Resource)| {
             let asked = self.client.request(id);
             Request {
-                record: self.loader.record(id).clone(),
+                record: match resource.cause {
+                    Cause::Beside => beside(asked),
+                    _ => self.loader.record(id).clone(),
+                },
                 timing: asked.map(|r| r.timing),
                 priority: priority(resource.kind),
                 connection: asked.and_then(|r| r.connection),
@@ -209,12 +234,10 @@ impl<'p> Browser<'p> {
         if failed.is_some() || self.is_finished() {
             return failed;
         }
-        let open = records.filter(|(_, record)| record.used.is_none()).count();
+        let own = records.filter(|(id, _)| !self.is_beside(*id));
+        let (all, open) = (own.clone().count(), own.filter(|(_, record)| record.used.is_none()).count());
         let after = now.since(Instant::ZERO).as_secs_f64();
-        Some(format!(
-            "given up after {after} s with {open} of {} resources not loaded",
-            self.body_bytes.len()
-        ))
+        Some(format!("given up after {after} s with {open} of {all} resources not loaded"))
     }
 
     /// Carries what the loader asks for to the client, and what the client knows to the loader, until both are silent.
@@ -242,8 +265,17 @@ impl<'p> Browser<'p> {
         self.client.fetch(now, id, resource.host, head, resource.request_body_len, priority);
     }
 
+    fn is_beside(&self, id: ResourceId) -> bool {
+        self.page.resources[id as usize].cause == Cause::Beside
+    }
+
     fn tell_loader(&mut self, now: Instant, event: client::Event) {
         match event {
+            client::Event::Head { id, .. } | client::Event::Complete { id } if self.is_beside(id) => {}
+            client::Event::Failed { id, .. } if self.is_beside(id) => {}
+            client::Event::Data { id, chunk } if self.is_beside(id) => {
+                self.body_bytes[id as usize] += chunk.len()
+            }
             client::Event::Head { id, .. } => self.loader.handle_head(now, id),
             client::Event::Data { id, chunk } => {
                 self.body_bytes[id as usize] += chunk.len();
@@ -253,4 +285,16 @@ impl<'p> Browser<'p> {
             client::Event::Failed { id, error } => self.loader.handle_failed(now, id, error.to_string()),
         }
     }
+}
+
+/// What became of a request that the loader knows nothing of.
+fn beside(request: Option<&client::Request>) -> Record {
+    let progress = match request {
+        None => Progress::Unknown,
+        Some(r) if r.timing.complete.is_some() => Progress::Used,
+        Some(client::Request { error: Some(error), .. }) => Progress::Failed(error.to_string()),
+        Some(_) => Progress::Asked,
+    };
+    let complete = request.and_then(|r| r.timing.complete);
+    Record { progress, discovered: request.map(|r| r.timing.queued), complete, used: complete }
 }

@@ -166,9 +166,14 @@ impl<'p> Loader<'p> {
                     followers[parent as usize].push(id)
                 }
                 Cause::Parser { parent, .. } => referenced[parent as usize] = true,
-                Cause::Root | Cause::Load { .. } => {}
+                Cause::Root | Cause::Load { .. } | Cause::Beside => {}
             }
         }
+        let waiting = |late_ones: bool| {
+            let own = late.iter().zip(&page.resources).filter(|(_, r)| r.cause != Cause::Beside);
+            own.filter(|(late, _)| **late == late_ones).count()
+        };
+        let (before_load, after_load) = (waiting(false), waiting(true));
         let documents = (0..).zip(&page.resources).map(|(id, resource)| {
             // A redirection's body is not looked at, unless the recording says that somebody found something there.
             let parsed = (resource.kind == Kind::Document && chains.last(id) == id) || id == main;
@@ -185,8 +190,8 @@ impl<'p> Loader<'p> {
             delayed: Default::default(),
             fetches: VecDeque::new(),
             moments: Moments::default(),
-            before_load: late.iter().filter(|late| !**late).count(),
-            after_load: late.iter().filter(|late| **late).count(),
+            before_load,
+            after_load,
             late,
             closing: false,
             computed: Duration::ZERO,

@@ -1,6 +1,11 @@
 //! What the client is told before it begins: rules and constants, and the hosts it may talk to.
 
-use crate::{Handshakes, HappyEyeballs, Pipelining, Preconnect, Racing, Retry, Timeouts, Transport};
+use base::Duration;
+
+use crate::{
+    CHECK_PATIENCE_CHROME, Handshakes, HappyEyeballs, Pipelining, Preconnect, Racing, Retry, Timeouts,
+    Transport,
+};
 
 /// What the client is configured with.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,6 +37,9 @@ pub struct Config {
     pub retry: Retry,
     /// Whether requests follow each other on HTTP/1.1 connections. No unless set.
     pub pipelining: Option<Pipelining>,
+    /// How long an authority may take to answer about a certificate; see [`Check`](crate::Check).
+    /// [`CHECK_PATIENCE_CHROME`] unless set.
+    pub check_patience: Duration,
 }
 
 impl Config {
@@ -52,6 +60,7 @@ impl Config {
             pooling: false,
             retry: Retry::CHROME,
             pipelining: None,
+            check_patience: CHECK_PATIENCE_CHROME,
         }
     }
 }
@@ -76,4 +85,7 @@ pub struct HostFacts {
     pub port: Option<u16>,
     /// A number for its certificate: hosts with one number show one certificate, good for all of them.
     pub certificate: Option<u32>,
+    /// What is to be asked about its certificate, in this order: places in the list given to
+    /// [`Client::set_checks`](crate::Client::set_checks).
+    pub checks: Vec<usize>,
 }

@@ -133,6 +133,7 @@ impl Client {
         self.timers.cancel(Timer::Race(id));
         self.watch_end(id);
         self.end_handshake(now, id);
+        self.checks.forget(id);
         self.pools[host as usize].connections.retain(|c| *c != id);
     }
 }

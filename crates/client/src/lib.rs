@@ -24,9 +24,11 @@
 //! ([`Timeouts`]), a second connection for one that takes long ([`Racing`]), addresses that race ([`HappyEyeballs`]),
 //! connections ahead of need ([`Preconnect`]), TLS handshakes that wait for a session ([`Handshakes`]), sessions that serve
 //! several hosts (`Config::pooling`) and hosts that have not upgraded ([`HostFacts`], [`Deployment`]), requests that are sent
-//! again ([`Retry`]), pipelining ([`Pipelining`]), loads in the background ([`LoadClass`]). Most of them need a clock:
+//! again ([`Retry`]), pipelining ([`Pipelining`]), certificates that are asked about ([`Check`]), loads in the background
+//! ([`LoadClass`]). Most of them need a clock:
 //! [`Client::poll_timeout`].
 
+mod check;
 mod config;
 mod connection;
 mod deployment;
@@ -50,6 +52,8 @@ mod transport;
 
 use base::{Chunk, Instant, RequestHead};
 
+use check::Checks;
+pub use check::{CHECK_PATIENCE_CHROME, CHECK_PATIENCE_FIREFOX, Check};
 pub use config::{Config, Host, HostFacts};
 use connection::{Connection, State};
 pub use connection::{ConnectionId, ConnectionRecord, Purpose};
@@ -78,7 +82,8 @@ pub use transport::{Transport, UnknownTransport};
 ///
 /// Call a command or a `handle_*`, then drain [`Client::poll_action`], [`Client::poll_event`] and, for every
 /// connection in [`Client::poll_dirty`], [`Client::poll_transmit`]. [`Client::poll_timeout`] says when to come back without
-/// input. [`Client::poll_secure`] says when a TLS handshake is to begin, for a world that asks.
+/// input. [`Client::poll_secure`] says when a TLS handshake is to begin, [`Client::poll_verified`] when one may end, for a world
+/// that asks.
 pub struct Client {
     config: Config,
     hosts: Vec<Host>,
@@ -107,6 +112,7 @@ pub struct Client {
     successor: Successor,
     visit: Option<Visit>,
     loads: std::collections::BTreeMap<LoadId, Load>,
+    checks: Checks,
 }
 
 impl Client {
@@ -134,6 +140,7 @@ impl Client {
             successor: Successor::new(),
             visit: None,
             loads: Default::default(),
+            checks: Checks::default(),
             config,
             hosts,
         }
@@ -149,6 +156,7 @@ impl Client {
         }
         let pool = &mut self.pools[host as usize];
         (pool.transport, pool.port, pool.certificate) = (facts.transport, facts.port, facts.certificate);
+        pool.checks = facts.checks;
     }
 
     /// What carries the requests of a host.

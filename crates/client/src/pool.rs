@@ -39,6 +39,8 @@ pub(crate) struct Pool {
     pub(crate) pipelining: HostState,
     /// Its certificate, if it is known.
     pub(crate) certificate: Option<u32>,
+    /// What is to be asked about it.
+    pub(crate) checks: Vec<usize>,
     /// A server said that it does not serve this host, on a session of another's.
     pub(crate) unshared: bool,
     /// It was asked for something.

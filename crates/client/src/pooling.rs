@@ -66,5 +66,6 @@ impl Client {
                 self.service(now, other);
             }
         }
+        self.settle_checks(now);
     }
 }

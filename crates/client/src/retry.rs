@@ -221,6 +221,7 @@ impl Client {
                 request.timing.complete = Some(now);
                 request.done = true;
                 self.unblock(id);
+                self.checks.note_end(id, true);
                 self.events.push_back(Event::Complete { id });
             }
             Event::Failed { id, error } => self.interrupt(now, id, error, Cut::Refused),
@@ -272,6 +273,7 @@ impl Client {
         request.done = true;
         request.error = Some(error.clone());
         self.unblock(id);
+        self.checks.note_end(id, false);
         self.events.push_back(Event::Failed { id, error });
     }
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use super::*;
 
 mod addresses;
+mod checks;
 mod handshakes;
 mod loads;
 mod pipelines;

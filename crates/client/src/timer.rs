@@ -63,6 +63,8 @@ pub(crate) enum Timer {
     Retry(RequestId),
     /// A pipeline is silent.
     Pipeline(ConnectionId),
+    /// An authority has not answered this request.
+    Check(RequestId),
 }
 
 /// Deadlines, the earliest first; of those at one moment, in the order of their names.
@@ -128,6 +130,7 @@ impl Client {
                 Timer::Decay => self.decay(now),
                 Timer::Retry(id) => self.retry(now, id),
                 Timer::Pipeline(id) => self.watch_silence(now, id),
+                Timer::Check(id) => self.give_up_check(now, id),
             }
         }
     }

@@ -131,7 +131,7 @@ impl Walk<'_> {
     fn discovered(&mut self, id: ResourceId) -> Option<Option<Step>> {
         let resource = self.page.resources.get(id as usize)?;
         Some(match resource.cause {
-            Cause::Root | Cause::Load { .. } => None,
+            Cause::Root | Cause::Load { .. } | Cause::Beside => None,
             Cause::Redirect(parent) => Some(Step::Arrived(parent)),
             Cause::Completion { parent, .. } => {
                 let used = self.row(parent)?.used_us?;

@@ -28,11 +28,16 @@ pub fn setup(
         Congestion::Reno => tcp::Congestion::Reno,
     };
     let client_tcp = tcp::Config { initial_rwnd: u64::from(network.initial_rwnd_bytes), ..tcp.clone() };
-    let tls = |mode| tls::Config {
-        false_start: techniques.contains(&Technique::FalseStart),
-        chain_len: network.cert_chain_bytes,
-        record_size: network.record_bytes,
-        ..tls::Config::new(mode)
+    let beyond = technique::of(techniques);
+    let tls = |mode| {
+        let mut tls = tls::Config {
+            false_start: techniques.contains(&Technique::FalseStart),
+            chain_len: network.cert_chain_bytes,
+            record_size: network.record_bytes,
+            ..tls::Config::new(mode)
+        };
+        beyond.certificates.apply(&mut tls);
+        tls
     };
     let version = transport.spdy_version().unwrap_or(spdy::Version::V3_1);
     let spdy = match network.spdy {
@@ -71,7 +76,7 @@ pub fn setup(
         compute_scale: network.compute.0,
         give_up: ms(network.give_up_ms),
         connections_per_host: network.connections_per_host as usize,
-        techniques: technique::of(techniques),
+        techniques: beyond.clone(),
         memory: load::Memory::default(),
     })
 }
@@ -84,8 +89,9 @@ pub(crate) fn preset(stack: Stack) -> tcp::Config {
     }
 }
 
-/// The rows of a load.
+/// The rows of a load of `page`, furnished or not.
 pub fn render(key: &Key, seed: u64, setup: &load::Setup, page: &Page, load: &load::Load) -> Rendered {
+    let page = &*setup.furnish(page); // what was asked beside it has rows too
     let requests = requests(key, page, load);
     let mut out = Rendered::default();
     emit(&load_row(key, seed, page, load, &requests), &mut out.load);

@@ -2,7 +2,7 @@
 //! what it makes of a load's setup.
 //!
 //! A plan without any is a browser with the rules of its time. What a switch means is the crates' that have the technique:
-//! `client`, and `tls` for False Start; their documentation cites the sources of the constants.
+//! `client`, `load` for certificates, and `tls` for False Start; their documentation cites the sources of the constants.
 //!
 //! # What a browser remembers
 //!
@@ -13,6 +13,8 @@
 //! same for a live load as for a virtual one. Each visit is of a run of the browser of its own: what is learned decays once when it
 //! is kept, as Chrome's did when it was saved. Without that a host that takes one connection at every visit would have two, as the
 //! estimate comes down to one from above, and is rounded up. The names of the last start, which Chrome looked up too, are left out.
+//! What authorities have said of certificates is kept too, as Windows keeps it on disk, and so by the system's browsers; but a
+//! load whose certificates are asked about, without a predictor, is the first one unless `visits=N` says otherwise.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,6 +23,7 @@ use client::{Deployment, Handshakes, Pipelining, Preconnect, Racing, Retry, Time
 use page::Page;
 use serde::{Deserialize, Serialize};
 
+use crate::network::Network;
 use crate::plan::Plan;
 use crate::setting::{MS_MAX, Tls, Unknown, ms};
 
@@ -52,6 +55,25 @@ pub enum Technique {
     Timeouts,
     /// Only these hosts speak SPDY: the page's own, if there is no list.
     SpdyHosts(Option<Vec<String>>),
+    /// Certificates are asked about before a handshake ends.
+    CertChecks(CertChecks),
+    /// How long an authority may take to answer, in milliseconds.
+    CertTimeoutMs(f64),
+    /// Servers staple what an authority would answer.
+    Stapling,
+    /// The client carries the certificate of the page's host.
+    Pinned,
+}
+
+/// What is asked about a certificate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CertChecks {
+    /// Whether it is still good.
+    Ocsp,
+    /// The certificate of its issuer, which servers leave out.
+    Chain,
+    /// Both.
+    OcspAndChain,
 }
 
 /// Whose rules of sending again.
@@ -70,7 +92,7 @@ struct Switch {
     about: &'static str,
 }
 
-const SWITCHES: [Switch; 9] = [
+const SWITCHES: [Switch; 13] = [
     Switch {
         name: "false-start",
         values: "",
@@ -84,7 +106,7 @@ const SWITCHES: [Switch; 9] = [
     Switch {
         name: "visits",
         values: "=N",
-        about: "visits from which preconnect has learned before the measured one (10 unless set)",
+        about: "visits from which preconnect has learned, or that had certificates asked about, before the measured one (10 or 0 unless set)",
     },
     Switch {
         name: "racing",
@@ -115,6 +137,26 @@ const SWITCHES: [Switch; 9] = [
         name: "spdy-hosts",
         values: "=page|HOST,HOST…",
         about: "only these hosts speak SPDY, the others HTTP/1.1",
+    },
+    Switch {
+        name: "cert-checks",
+        values: "=ocsp|chain|ocsp+chain",
+        about: "a handshake waits while the authority is asked: whether the certificate is good, for its issuer's, or both",
+    },
+    Switch {
+        name: "cert-timeout",
+        values: "=MS",
+        about: "how long an authority may take, then certificates are taken as good (15000, Chrome's, unless set; Firefox: 2000)",
+    },
+    Switch {
+        name: "stapling",
+        values: "",
+        about: "servers send the authority's answer with the certificate, so that it is not asked",
+    },
+    Switch {
+        name: "pinned",
+        values: "",
+        about: "the client carries the certificate of the page's host, and asks nothing about it",
     },
 ];
 
@@ -149,6 +191,12 @@ impl fmt::Display for Technique {
             Technique::Timeouts => f.write_str("timeouts"),
             Technique::SpdyHosts(None) => f.write_str("spdy-hosts=page"),
             Technique::SpdyHosts(Some(hosts)) => write!(f, "spdy-hosts={}", hosts.join(",")),
+            Technique::CertChecks(CertChecks::Ocsp) => f.write_str("cert-checks=ocsp"),
+            Technique::CertChecks(CertChecks::Chain) => f.write_str("cert-checks=chain"),
+            Technique::CertChecks(CertChecks::OcspAndChain) => f.write_str("cert-checks=ocsp+chain"),
+            Technique::CertTimeoutMs(limit) => write!(f, "cert-timeout={limit}"),
+            Technique::Stapling => f.write_str("stapling"),
+            Technique::Pinned => f.write_str("pinned"),
         }
     }
 }
@@ -183,6 +231,7 @@ fn read(name: &str, value: Option<&str>) -> Option<Technique> {
         None => default,
         Some(text) => text.parse().ok().filter(|n| (1..=max).contains(n)),
     };
+    let span = |text: &str| text.parse().ok().filter(|ms| (1.0..=MS_MAX).contains(ms));
     match (name, value) {
         ("false-start", None) => Some(Technique::FalseStart),
         ("preconnect", Some("learned")) => Some(Technique::Preconnect(Preconnect::Learned)),
@@ -190,10 +239,7 @@ fn read(name: &str, value: Option<&str>) -> Option<Technique> {
         ("preconnect", Some("blind-two")) => Some(Technique::Preconnect(Preconnect::BlindTwo)),
         ("visits", _) => number(None, VISITS_MAX).map(Technique::Visits),
         ("racing", None) => Some(Technique::RacingMs(250.0)),
-        ("racing", Some(text)) => {
-            let delay = text.parse().ok().filter(|delay| *delay >= 1.0 && *delay <= MS_MAX);
-            delay.map(Technique::RacingMs)
-        }
+        ("racing", Some(text)) => span(text).map(Technique::RacingMs),
         ("tls-wait", None) => Some(Technique::TlsWait),
         // No deeper than the engine keeps.
         ("pipelining", _) => number(Some(Pipelining::FIREFOX.depth_max), 64).map(Technique::Pipelining),
@@ -205,6 +251,12 @@ fn read(name: &str, value: Option<&str>) -> Option<Technique> {
             let hosts: Vec<String> = list.split(',').map(str::to_ascii_lowercase).collect();
             hosts.iter().all(|h| h.contains('.')).then_some(Technique::SpdyHosts(Some(hosts)))
         }
+        ("cert-checks", Some("ocsp")) => Some(Technique::CertChecks(CertChecks::Ocsp)),
+        ("cert-checks", Some("chain")) => Some(Technique::CertChecks(CertChecks::Chain)),
+        ("cert-checks", Some("ocsp+chain")) => Some(Technique::CertChecks(CertChecks::OcspAndChain)),
+        ("cert-timeout", Some(text)) => span(text).map(Technique::CertTimeoutMs),
+        ("stapling", None) => Some(Technique::Stapling),
+        ("pinned", None) => Some(Technique::Pinned),
         _ => None,
     }
 }
@@ -239,6 +291,9 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
     let speaks = |http1: bool| plan.transports().iter().any(|t| (*t == Transport::Http1) == http1);
     let learns =
         |t: &Technique| matches!(t, Technique::Preconnect(Preconnect::Learned | Preconnect::Successor));
+    let asks = |t: &Technique| matches!(t, Technique::CertChecks(_));
+    let asks_status = |t: &Technique| asks(t) && *t != Technique::CertChecks(CertChecks::Chain);
+    let shows_certificate = |n: &Network| matches!(n.tls, Tls::Tls12 | Tls::Tls13);
     match technique {
         Technique::FalseStart => match plan.networks.iter().find(|n| n.tls != Tls::Tls12) {
             Some(n) => without(format!(
@@ -247,17 +302,29 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
             )),
             None => Ok(()),
         },
-        Technique::TlsWait => {
-            match plan.networks.iter().find(|n| !matches!(n.tls, Tls::Tls12 | Tls::Tls13)) {
-                Some(n) => without(format!(
-                    "network '{}' has TLS '{}'; it needs full handshakes (--tls 1.2 or 1.3)",
-                    n.name, n.tls
-                )),
-                None => Ok(()),
-            }
+        Technique::TlsWait => match plan.networks.iter().find(|n| !shows_certificate(n)) {
+            Some(n) => without(format!(
+                "network '{}' has TLS '{}'; it needs full handshakes (--tls 1.2 or 1.3)",
+                n.name, n.tls
+            )),
+            None => Ok(()),
+        },
+        Technique::Visits(_) if !plan.techniques.iter().any(|t| learns(t) || asks(t)) => without(
+            "nothing learns from visits without preconnect=learned, preconnect=successor or cert-checks"
+                .into(),
+        ),
+        Technique::CertChecks(_) => match plan.networks.iter().find(|n| !shows_certificate(n)) {
+            Some(n) => without(format!(
+                "network '{}' has TLS '{}', under which no server shows a certificate (--tls 1.2 or 1.3)",
+                n.name, n.tls
+            )),
+            None => Ok(()),
+        },
+        Technique::CertTimeoutMs(_) | Technique::Pinned if !plan.techniques.iter().any(asks) => {
+            without("nobody asks about certificates (--with cert-checks=ocsp)".into())
         }
-        Technique::Visits(_) if !plan.techniques.iter().any(learns) => {
-            without("nothing learns from visits without preconnect=learned or preconnect=successor".into())
+        Technique::Stapling if !plan.techniques.iter().any(asks_status) => {
+            without("nobody asks whether a certificate is good (--with cert-checks=ocsp)".into())
         }
         Technique::Pipelining(_) | Technique::Preconnect(Preconnect::BlindTwo) if !speaks(true) => {
             without("it is for HTTP/1.1 (--transports http1)".into())
@@ -286,6 +353,13 @@ pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
             Technique::Timeouts => out.timeouts = Timeouts::CHROME,
             Technique::SpdyHosts(None) => out.deployment = Deployment::PageHost,
             Technique::SpdyHosts(Some(hosts)) => out.deployment = Deployment::Hosts(hosts.clone()),
+            Technique::CertChecks(asked) => {
+                out.certificates.ocsp = *asked != CertChecks::Chain;
+                out.certificates.chain = *asked != CertChecks::Ocsp;
+            }
+            Technique::CertTimeoutMs(limit) => out.certificates.patience = ms(*limit),
+            Technique::Stapling => out.certificates.stapled = true,
+            Technique::Pinned => out.certificates.pinned = true,
         }
     }
     out
@@ -299,14 +373,12 @@ pub(crate) fn remembering(
     seed: u64,
 ) -> load::Setup {
     let mut setup = setup.clone();
-    if !matches!(setup.techniques.preconnect, Preconnect::Learned | Preconnect::Successor) {
-        return setup;
-    }
+    let learns = matches!(setup.techniques.preconnect, Preconnect::Learned | Preconnect::Successor);
     let asked = techniques.iter().find_map(|t| match t {
         Technique::Visits(n) => Some(*n),
         _ => None,
     });
-    for visit in 0..asked.unwrap_or(VISITS) {
+    for visit in 0..asked.unwrap_or(if learns { VISITS } else { 0 }) {
         let seed = base::Rng::new(seed).substream(&format!("visit {visit}")).seed();
         let mut memory = sim::load(page, &setup, seed).memory;
         let mut learned = client::Learned::from_rows(memory.learned, Vec::new());

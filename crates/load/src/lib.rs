@@ -6,11 +6,13 @@
 //!
 //! What a world cannot do as the setup says, or not know of what a load asks, it says in its own documentation.
 
+mod certificate;
 mod setup;
 mod technique;
 
 use base::{Duration, Instant};
 
+pub use certificate::{AUTHORITIES, Certificates, OCSP_LEN};
 pub use setup::{HostRtt, Setup, TlsScope};
 pub use technique::{Memory, Techniques};
 
@@ -21,7 +23,7 @@ pub struct Load {
     pub outcome: Outcome,
     /// Moments of the load; the navigation starts at [`Instant::ZERO`].
     pub moments: browser::Moments,
-    /// The page's resources, in its order.
+    /// The page's resources, in its order; behind them what else was asked for, as [`Setup::furnish`] has it.
     pub requests: Vec<browser::Request>,
     /// Connections, in the order of their opening.
     pub connections: Vec<Connection>,

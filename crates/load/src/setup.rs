@@ -4,6 +4,7 @@ use base::{Duration, Rng};
 use client::Transport;
 use page::Page;
 
+use crate::certificate::is_authority;
 use crate::{Memory, Techniques};
 
 /// Everything that a load depends on, besides the page and the seed.
@@ -93,7 +94,9 @@ pub enum HostRtt {
 impl Setup {
     /// Whether the connections to `host` are secured.
     pub fn secures(&self, host: &page::Host) -> bool {
-        self.tls.is_some() && (host.scheme_tls || self.tls_scope == TlsScope::Everywhere)
+        self.tls.is_some()
+            && !is_authority(host)
+            && (host.scheme_tls || self.tls_scope == TlsScope::Everywhere)
     }
 
     /// The client that the setup asks for.
@@ -107,18 +110,22 @@ impl Setup {
         config
     }
 
-    /// The browser that the setup asks for, about to load `page`.
+    /// The browser that the setup asks for, about to load `page`, which must be [furnished](Setup::furnish).
     pub fn browser<'p>(&self, page: &'p Page) -> browser::Browser<'p> {
         let secured = page.hosts.iter().map(|host| self.secures(host));
         let config = browser::Config { compute_scale: self.compute_scale };
         let mut browser = browser::Browser::new(page, config, self.client(), secured.collect());
+        let (checks, mut of_host) = self.checks(page);
         for (id, host) in (0..).zip(&page.hosts) {
             let transport = self.host_transport(page, host);
-            if transport != self.transport {
-                browser.describe(id, client::HostFacts { transport: Some(transport), ..Default::default() });
+            let transport = (transport != self.transport).then_some(transport);
+            let checks = of_host.get_mut(id as usize).map(std::mem::take).unwrap_or_default();
+            if transport.is_some() || !checks.is_empty() {
+                browser.describe(id, client::HostFacts { transport, checks, ..Default::default() });
             }
         }
-        let Memory { learned, successor } = self.memory.clone();
+        browser.set_checks(checks);
+        let Memory { learned, successor, checked: _ } = self.memory.clone();
         browser.remember(
             client::Learned::from_rows(learned, Vec::new()),
             client::Successor::from_rows(successor),

@@ -1,10 +1,15 @@
 //! What a browser may do beyond the rules of its time, and what it remembers of earlier visits.
 
+use std::collections::BTreeSet;
+
 use client::{
     Deployment, Handshakes, LearnedRow, Pipelining, Preconnect, Racing, Retry, SuccessorRow, Timeouts,
     Transport,
 };
 use page::Page;
+
+use crate::Certificates;
+use crate::certificate::is_authority;
 
 /// The client's techniques. Whether TLS starts falsely is its own configuration's: [`tls::Config::false_start`].
 #[derive(Clone, PartialEq, Debug)]
@@ -23,6 +28,8 @@ pub struct Techniques {
     pub timeouts: Timeouts,
     /// Which hosts speak the transport; the others speak HTTP/1.1.
     pub deployment: Deployment,
+    /// What is asked about servers' certificates. The handshakes' part in it is [`Certificates::apply`]'s.
+    pub certificates: Certificates,
 }
 
 impl Default for Techniques {
@@ -36,6 +43,7 @@ impl Default for Techniques {
             retry: Retry::CHROME,
             timeouts: Timeouts::NONE,
             deployment: Deployment::Everywhere,
+            certificates: Certificates::UNASKED,
         }
     }
 }
@@ -49,12 +57,14 @@ impl Techniques {
         config.pipelining = self.pipelining;
         config.retry = self.retry;
         config.timeouts = self.timeouts;
+        config.check_patience = self.certificates.patience;
     }
 
     /// What carries the requests of a host of `page` in a load over `transport`.
     pub fn transport(&self, page: &Page, host: &page::Host, transport: Transport) -> Transport {
         let main = page.resources.first().map_or("", |r| page.hosts[r.host as usize].name.as_str());
-        if self.deployment.includes(main, &host.name) { transport } else { Transport::Http1 }
+        let upgraded = self.deployment.includes(main, &host.name) && !is_authority(host);
+        if upgraded { transport } else { Transport::Http1 }
     }
 }
 
@@ -65,12 +75,19 @@ pub struct Memory {
     pub learned: Vec<LearnedRow>,
     /// What [`Preconnect::Successor`] goes by.
     pub successor: Vec<SuccessorRow>,
+    /// What authorities have answered, by its URL: it is good for days (RFC 6960 §2.4), and browsers keep it as long.
+    pub checked: BTreeSet<String>,
 }
 
 impl Memory {
     /// What `browser` will remember. To be asked for after [`browser::Browser::finish_visit`].
     pub fn of(browser: &browser::Browser<'_>) -> Self {
         let client = browser.client();
-        Self { learned: client.learned().rows().collect(), successor: client.successor().rows().collect() }
+        let page = browser.page();
+        Self {
+            learned: client.learned().rows().collect(),
+            successor: client.successor().rows().collect(),
+            checked: client.checked().map(|id| page.resource_url(id)).collect(),
+        }
     }
 }

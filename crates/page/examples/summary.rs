@@ -42,7 +42,7 @@ fn print_page(page: &Page, verbose: bool) {
         let (mut parser, mut completion, mut load) = (0, 0, 0);
         for resource in of_kind() {
             match resource.cause {
-                Cause::Root | Cause::Redirect(_) => {}
+                Cause::Root | Cause::Redirect(_) | Cause::Beside => {}
                 Cause::Parser { .. } => parser += 1,
                 Cause::Completion { .. } => completion += 1,
                 Cause::Load { .. } => load += 1,
@@ -84,6 +84,7 @@ fn print_resource(page: &Page, id: ResourceId) {
         Cause::Parser { parent, offset, script } => format!("parser {parent}@{offset} {script:?}"),
         Cause::Completion { parent, delay } => format!("after {parent} +{:.0}", delay.as_millis_f64()),
         Cause::Load { delay } => format!("load +{:.0}", delay.as_millis_f64()),
+        Cause::Beside => "beside".to_owned(),
     };
     println!(
         "  {id:>4} {:<8} {} {:>7} B think {:>4.0} exec {:>4.0} {}{} {cause:<24} {}",

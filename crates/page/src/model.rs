@@ -119,6 +119,9 @@ pub enum Cause {
         /// From `onload` to the request.
         delay: Duration,
     },
+    /// Asked for beside the page by something that is no loader: the client that checks a certificate. Nothing of the page waits for
+    /// it, and no recording has it.
+    Beside,
 }
 
 /// The fetch priority that a browser gave a request, in Chrome's five steps.
@@ -247,13 +250,13 @@ impl fmt::Display for Invalid {
 impl std::error::Error for Invalid {}
 
 impl Cause {
-    /// The resource that has to be there first; `None` for [`Cause::Root`] and [`Cause::Load`].
+    /// The resource that has to be there first; `None` for [`Cause::Root`], [`Cause::Load`] and [`Cause::Beside`].
     pub fn parent(&self) -> Option<ResourceId> {
         match *self {
             Cause::Redirect(parent) | Cause::Parser { parent, .. } | Cause::Completion { parent, .. } => {
                 Some(parent)
             }
-            Cause::Root | Cause::Load { .. } => None,
+            Cause::Root | Cause::Load { .. } | Cause::Beside => None,
         }
     }
 }

@@ -36,5 +36,5 @@ use page::Page;
 
 /// Loads `page`, which must be valid, and says what came of it.
 pub fn load(page: &Page, setup: &Setup, seed: u64) -> Load {
-    world::World::new(page, setup, seed).run()
+    world::World::new(&setup.furnish(page), setup, seed).run()
 }

@@ -202,6 +202,10 @@ impl<'p> World<'p> {
                 self.secure(connection, resume);
                 quiet = false;
             }
+            while let Some(connection) = self.browser.poll_verified() {
+                self.go_on_securing(connection);
+                quiet = false;
+            }
             if quiet {
                 break;
             }
@@ -281,6 +285,14 @@ impl<'p> World<'p> {
         self.send(id, Side::Client);
     }
 
+    /// A server's certificate is accepted.
+    fn go_on_securing(&mut self, id: u32) {
+        if let Some(tls) = &mut self.connections[id as usize].client.tls {
+            tls.verified(self.now);
+        }
+        self.send(id, Side::Client);
+    }
+
     /// A packet has reached an end of its connection.
     fn arrive(&mut self, packet: Packet, side: Side) {
         let end = self.connections[packet.connection as usize].end(side);
@@ -356,6 +368,9 @@ impl<'p> World<'p> {
         let Some(tls) = &mut end.tls else { unreachable!("the connection is secured") };
         if let Err(error) = tls.handle_input(self.now, chunk) {
             unreachable!("our own TLS model misread its peer: {error}");
+        }
+        if tls.poll_certificate() {
+            self.browser.handle_certificate(self.now, id);
         }
         self.note_secured(id, side);
         loop {

@@ -26,6 +26,10 @@ pub struct Config {
     pub chain_certs: u32,
     /// Bytes of the stapled OCSP response; 0 for none.
     pub ocsp_len: u32,
+    /// Whether a client holds its flight back behind a certificate until it is told to go on
+    /// ([`Session::verified`](crate::Session::verified)): it asks about the certificate first. So does BoringSSL under
+    /// `SSL_set_custom_verify`.
+    pub verify: bool,
     /// How the key is agreed on.
     pub key_exchange: KeyExchange,
     /// What the server signs with.
@@ -71,6 +75,11 @@ impl Mode {
     /// Whether this is TLS 1.3.
     pub const fn is_tls13(self) -> bool {
         matches!(self, Mode::Tls13Full | Mode::Tls13Resumed)
+    }
+
+    /// Whether the server shows a certificate.
+    pub const fn has_certificate(self) -> bool {
+        matches!(self, Mode::Tls12Full | Mode::Tls13Full)
     }
 }
 
@@ -119,6 +128,7 @@ impl Config {
             chain_len: 4_032,
             chain_certs: 2,
             ocsp_len: 0,
+            verify: false,
             key_exchange: KeyExchange::X25519,
             signature: Signature::Rsa2048,
             server_name_len: 15,

@@ -63,11 +63,26 @@ struct Handshake {
     held_until: Option<Instant>,
     /// Whether this end has computed.
     computed: bool,
+    /// What a client that verifies is waiting for.
+    verdict: Verdict,
     finished_sent: bool,
     finished_received: bool,
     /// TLS 1.2: whether the peer's records are protected.
     peer_sealed: bool,
     established_at: Option<Instant>,
+}
+
+/// How far a client has come with the server's certificate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    /// The certificate has not come, or nobody asks about it.
+    ExpectCertificate,
+    /// It has come, and nobody has been told.
+    Due,
+    /// Somebody asks about it.
+    Asked,
+    /// It is as good as it gets.
+    Given,
 }
 
 /// What a session has counted.
@@ -115,6 +130,7 @@ impl Session {
             next: 0,
             held_until: None,
             computed: false,
+            verdict: Verdict::ExpectCertificate,
             finished_sent: false,
             finished_received: false,
             peer_sealed: false,
@@ -218,6 +234,24 @@ impl Session {
         }
     }
 
+    /// Whether the server's certificate has come, in a session that is to [verify](Config::verify) it; true once.
+    pub fn poll_certificate(&mut self) -> bool {
+        let due = self.handshake.verdict == Verdict::Due;
+        if due {
+            self.handshake.verdict = Verdict::Asked;
+        }
+        due
+    }
+
+    /// The certificate is accepted: the handshake goes on. Of no effect unless [`poll_certificate`](Self::poll_certificate) has said
+    /// that it came.
+    pub fn verified(&mut self, now: Instant) {
+        if self.handshake.verdict == Verdict::Asked {
+            self.handshake.verdict = Verdict::Given;
+            self.proceed(now);
+        }
+    }
+
     /// When a computation will be over that holds back a flight.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.handshake.held_until
@@ -312,6 +346,13 @@ impl Session {
         self.skip_peer_change_cipher_spec();
         let hs = &mut self.handshake;
         let mine = hs.script.get(hs.next).is_some_and(|(role, _)| *role == self.role);
+        let verifies = self.config.verify && self.role == Role::Client && self.config.mode.has_certificate();
+        if mine && hs.next > 0 && verifies && hs.verdict != Verdict::Given {
+            if hs.verdict == Verdict::ExpectCertificate {
+                hs.verdict = Verdict::Due;
+            }
+            return;
+        }
         if mine && hs.next > 0 && !hs.computed {
             hs.computed = true;
             let compute = match self.role {

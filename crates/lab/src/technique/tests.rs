@@ -53,6 +53,12 @@ fn what_is_written_is_read() {
         "timeouts",
         "spdy-hosts=page",
         "spdy-hosts=a.example,b.example",
+        "cert-checks=ocsp",
+        "cert-checks=chain",
+        "cert-checks=ocsp+chain",
+        "cert-timeout=2000",
+        "stapling",
+        "pinned",
     ];
     for text in written {
         let technique: Technique = text.parse().unwrap();
@@ -85,6 +91,22 @@ fn switches_that_contradict_each_other_or_have_nothing_to_act_on_are_refused() {
         (&["spdy3.1"], Tls::Tls12, &["pipelining"], "it is for HTTP/1.1"),
         (&["spdy3.1"], Tls::Tls12, &["preconnect=blind-two"], "it is for HTTP/1.1"),
         (&["http1"], Tls::Tls12, &["spdy-hosts=page"], "no transport is SPDY"),
+        (
+            &["http1"],
+            Tls::None,
+            &["cert-checks=ocsp"],
+            "TLS 'none', under which no server shows a certificate",
+        ),
+        (
+            &["http1"],
+            Tls::Tls13Resumed,
+            &["cert-checks=chain"],
+            "TLS '1.3-resumed', under which no server shows",
+        ),
+        (&["http1"], Tls::Tls12, &["stapling"], "'stapling' has nothing to act on: nobody asks whether"),
+        (&["http1"], Tls::Tls12, &["stapling", "cert-checks=chain"], "nobody asks whether"),
+        (&["http1"], Tls::Tls12, &["pinned"], "nobody asks about certificates"),
+        (&["http1"], Tls::Tls12, &["cert-timeout=1"], "nobody asks about certificates"),
         (&["http1"], Tls::Tls12, &["visits=2"], "nothing learns from visits"),
         (&["http1"], Tls::Tls12, &["preconnect=blind-two", "visits=2"], "nothing learns from visits"),
     ];
@@ -195,4 +217,60 @@ fn hosts_that_have_not_upgraded_speak_http() {
     assert_eq!(most(&all, 0), 1);
     assert_eq!(most(&one, 0), 1);
     assert!(one.connections.len() > all.connections.len());
+}
+
+/// Look-ups, in the order of a load's rows: the paths of those who were asked.
+fn asked(load: &load::Load) -> Vec<u32> {
+    let beside = load.requests.iter().filter(|r| r.timing.is_some_and(|t| t.complete.is_some()));
+    beside.filter_map(|r| r.connection).collect()
+}
+
+fn one_host(techniques: &[&str]) -> load::Load {
+    let mut plan = plan(&["http1"], Tls::Tls12, techniques);
+    plan.pages = vec!["corpus:2012:1".into()];
+    plan.check().unwrap();
+    let page = page::Page::new(
+        "one",
+        vec![page::Host { scheme_tls: true, port: 443, ..page::Host::new("www.a.example") }],
+        vec![page::Resource {
+            body_len: 4_000,
+            ..page::Resource::get("/", page::Kind::Document, page::Cause::Root)
+        }],
+    );
+    let page = page.unwrap();
+    let setup = crate::record::setup(&plan.networks[0], plan.transports()[0], &plan.techniques).unwrap();
+    let setup = remembering(&setup, &plan.techniques, &page, 7);
+    let load = sim::load(&page, &setup, 7);
+    assert_eq!(load.outcome, load::Outcome::Complete);
+    load
+}
+
+/// A round trip each for the name and TCP of the authority's two hosts, for TCP again as each closes after an answer, and for every
+/// answer: 3 for the issuer's certificate, 3 for one status, 2 for the other.
+#[test]
+fn a_certificate_that_is_asked_about_costs_its_look_ups_one_after_the_other() {
+    let rtts = |techniques: &[&str]| {
+        let more = plt(&one_host(techniques)) - plt(&one_host(&[]));
+        (more / 200.0).round()
+    };
+    assert_eq!(rtts(&["cert-checks=ocsp"]), 5.0);
+    assert_eq!(rtts(&["cert-checks=chain"]), 3.0);
+    assert_eq!(rtts(&["cert-checks=ocsp+chain"]), 8.0);
+    assert_eq!(asked(&one_host(&["cert-checks=ocsp+chain"])).len(), 4, "the page, and three look-ups");
+}
+
+#[test]
+fn staples_pins_and_what_is_remembered_spare_the_look_ups() {
+    let none = plt(&one_host(&[]));
+    for spared in [
+        &["cert-checks=ocsp", "stapling"][..],
+        &["cert-checks=ocsp+chain", "pinned"],
+        &["cert-checks=ocsp+chain", "visits=1"],
+    ] {
+        let load = one_host(spared);
+        assert_eq!(asked(&load).len(), 1, "{spared:?}");
+        assert!((plt(&load) - none).abs() < 5.0, "{spared:?}: {} for {none}", plt(&load));
+    }
+    let stapled = one_host(&["cert-checks=ocsp+chain", "stapling"]);
+    assert_eq!(asked(&stapled).len(), 2, "a staple is no issuer");
 }

@@ -200,6 +200,9 @@ fn secure(
     if chain_len != tls.chain_len {
         unmet.push(format!("the certificate chain takes {chain_len} bytes, not {}", tls.chain_len));
     }
+    if tls.verify {
+        unmet.push("no authority is asked about a certificate, nor for its issuer's".into());
+    }
     if tls.early_data {
         unmet.push("TLS 1.3 sends no early data".into());
     }

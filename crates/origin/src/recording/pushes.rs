@@ -115,7 +115,7 @@ fn document_of(page: &Page, resource: &Resource) -> Option<ResourceId> {
                     return None;
                 }
             }
-            Cause::Root | Cause::Redirect(_) | Cause::Load { .. } => return None,
+            Cause::Root | Cause::Redirect(_) | Cause::Load { .. } | Cause::Beside => return None,
         }
     }
 }

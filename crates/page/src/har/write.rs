@@ -79,7 +79,7 @@ fn entry(page: &Page, id: ResourceId, timing: Timing) -> Value {
         Cause::Parser { parent, .. } => json!({"type": "parser", "url": page.resource_url(parent)}),
         Cause::Completion { parent, .. } => json!({"type": "script", "url": page.resource_url(parent)}),
         Cause::Redirect(parent) => json!({"type": "redirect", "url": page.resource_url(parent)}),
-        Cause::Root | Cause::Load { .. } => json!({"type": "other"}),
+        Cause::Root | Cause::Load { .. } | Cause::Beside => json!({"type": "other"}),
     };
     let mime_type = resource.response.get_str("content-type").unwrap_or("");
     json!({
@@ -185,6 +185,7 @@ enum OwnCause {
     Parser { parent: u32, offset: u64, script: String },
     Completion { parent: u32, delay_ns: u64 },
     Load { delay_ns: u64 },
+    Beside,
 }
 
 impl From<&Page> for OwnPage {
@@ -233,6 +234,7 @@ impl From<&Resource> for OwnEntry {
                     OwnCause::Completion { parent, delay_ns: delay.as_nanos() }
                 }
                 Cause::Load { delay } => OwnCause::Load { delay_ns: delay.as_nanos() },
+                Cause::Beside => OwnCause::Beside,
             },
             think_ns: resource.think.as_nanos(),
             exec_ns: resource.exec.as_nanos(),
@@ -322,6 +324,7 @@ fn resource(entry: Entry, hosts: &[Host]) -> Result<Resource, (&'static str, Fau
             Cause::Completion { parent, delay: Duration::from_nanos(delay_ns) }
         }
         OwnCause::Load { delay_ns } => Cause::Load { delay: Duration::from_nanos(delay_ns) },
+        OwnCause::Beside => Cause::Beside,
     };
     let priority = match &own.priority {
         None => None,

@@ -659,3 +659,23 @@ proptest! {
         }
     }
 }
+
+/// The client's flight waits behind the server's certificate until it is accepted, and no other handshake waits at all.
+#[test]
+fn a_certificate_that_is_verified_holds_the_clients_flight_back_until_it_is_accepted() {
+    for mode in MODES {
+        let config = Config { verify: true, ..Config::new(mode) };
+        let mut pair = Pair::new(&config);
+        pair.run();
+        assert_eq!(pair.client.poll_certificate(), mode.has_certificate(), "{mode:?}");
+        assert_eq!(pair.client.is_handshaking(), mode.has_certificate(), "{mode:?}");
+        assert!(!pair.client.poll_certificate(), "it is said once");
+        pair.now += Duration::from_secs(1);
+        pair.client.verified(pair.now);
+        pair.run();
+        assert!(!pair.client.is_handshaking() && !pair.server.is_handshaking(), "{mode:?}");
+        if mode.has_certificate() {
+            assert!(pair.client.established_at() >= Some(Instant::ZERO + Duration::from_secs(1)));
+        }
+    }
+}
