@@ -39,6 +39,7 @@ pub(crate) fn drop_packet<P>(
 ) {
     match why {
         DropCause::Loss => stats.dropped_loss += 1,
+        DropCause::Outage => stats.dropped_outage += 1,
         DropCause::Full | DropCause::Discipline => stats.dropped_queue += 1,
     }
     if let Some(kept) = kept {

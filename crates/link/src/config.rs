@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use base::{Bitrate, Duration};
+use base::{Bitrate, Duration, Instant};
 
 use crate::Trace;
 
@@ -20,6 +20,25 @@ pub struct PathConfig {
     pub loss: LossConfig,
     /// The queue before the bottleneck.
     pub queue: QueueConfig,
+    /// When nothing gets in at all.
+    pub outages: Vec<Outage>,
+}
+
+/// A time in which every packet that enters is lost: a tunnel, a lift, a router that starts anew. What is in the queue, on the
+/// line or on its way goes on; a base station that keeps what it cannot deliver is not modelled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outage {
+    /// When it begins, on the clock that the path is driven with.
+    pub from: Instant,
+    /// How long it lasts; [`Duration::MAX`] for good.
+    pub lasts: Duration,
+}
+
+impl Outage {
+    /// Whether it is on at `now`. Its first moment belongs to it, its last does not.
+    pub fn is_on(&self, now: Instant) -> bool {
+        now >= self.from && now.since(self.from) < self.lasts
+    }
 }
 
 /// How fast a bottleneck sends.

@@ -9,7 +9,7 @@
 //! * [`Loss`] decides on entry, before the queue, as dummynet's `plr` and netem's `loss` do: a lost packet takes no
 //!   place in the queue and no time on the line. What happens to the n-th packet to enter is a function of the seed
 //!   and n alone, so two transports raced with one seed lose the same packets by number, and what is lost at some
-//!   probability is lost at every higher one.
+//!   probability is lost at every higher one. An [`Outage`] takes whatever enters while it lasts, and moves no draw.
 //! * [`Bottleneck`] queues packets, drop-tail, CoDel (read RFC 8289 first) or FQ-CoDel (RFC 8290), and sends them one
 //!   after the other at a constant [`Rate`] or at the opportunities of a recorded [`Trace`].
 //! * [`Delay`] holds each packet for the propagation delay, and for a random jitter that never reorders.
@@ -54,7 +54,7 @@ mod queue;
 mod trace;
 
 pub use bottleneck::Bottleneck;
-pub use config::{ConfigError, Discipline, LossConfig, PathConfig, QueueConfig, Rate};
+pub use config::{ConfigError, Discipline, LossConfig, Outage, PathConfig, QueueConfig, Rate};
 pub use delay::Delay;
 pub use loss::{Fate, Loss};
 pub use path::{Path, PathStats};
@@ -104,6 +104,8 @@ pub struct Dropped<P> {
 pub enum DropCause {
     /// Random loss.
     Loss,
+    /// The path was out.
+    Outage,
     /// Want of room in the queue.
     Full,
     /// The queue's discipline: it had waited too long.

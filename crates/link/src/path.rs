@@ -3,7 +3,7 @@
 use base::{Duration, Instant, Rng};
 
 use crate::bottleneck::drop_packet;
-use crate::{Bottleneck, Delay, DropCause, Dropped, Fate, Mark, Node, Packet, PathConfig};
+use crate::{Bottleneck, Delay, DropCause, Dropped, Fate, Mark, Node, Outage, Packet, PathConfig};
 
 /// One direction of a path: loss, then a queue and a line, then delay.
 ///
@@ -11,6 +11,7 @@ use crate::{Bottleneck, Delay, DropCause, Dropped, Fate, Mark, Node, Packet, Pat
 #[derive(Clone, Debug)]
 pub struct Path<P> {
     fate: Fate,
+    outages: Vec<Outage>,
     bottleneck: Bottleneck<P>,
     delay: Delay<P>,
 }
@@ -28,6 +29,8 @@ pub struct PathStats {
     pub bytes_out: u64,
     /// Packets that random loss took.
     pub dropped_loss: u64,
+    /// Packets that an outage took.
+    pub dropped_outage: u64,
     /// Packets that the queue dropped, for want of room or by its discipline.
     pub dropped_queue: u64,
     /// Most bytes that waited at once, without the packet on the line.
@@ -53,6 +56,7 @@ impl<P: Packet> Path<P> {
     pub fn new(config: &PathConfig, rng: Rng) -> Self {
         Self {
             fate: Fate::new(config.loss, rng.substream("loss")),
+            outages: config.outages.clone(),
             bottleneck: Bottleneck::new(&config.rate, &config.queue, rng.substream("flows")),
             delay: Delay::new(config.delay, config.jitter, rng.substream("jitter")),
         }
@@ -76,8 +80,13 @@ impl<P: Packet> Path<P> {
         let stats = &mut self.bottleneck.stats;
         stats.packets_in += 1;
         stats.bytes_in += u64::from(packet.wire_len());
-        if self.fate.next_is_lost() {
-            drop_packet(stats, &mut self.bottleneck.kept, now, packet, DropCause::Loss);
+        let why = match self.fate.next_is_lost() {
+            _ if self.outages.iter().any(|outage| outage.is_on(now)) => Some(DropCause::Outage),
+            true => Some(DropCause::Loss),
+            false => None,
+        };
+        if let Some(why) = why {
+            drop_packet(stats, &mut self.bottleneck.kept, now, packet, why);
             return;
         }
         self.bottleneck.push(now, packet);

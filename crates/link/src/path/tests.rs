@@ -303,6 +303,7 @@ fn arbitrary_config() -> impl Strategy<Value = PathConfig> {
             jitter: Duration::from_micros(jitter_us),
             loss,
             queue,
+            outages: Vec::new(),
         }
     })
 }
@@ -318,6 +319,25 @@ fn arbitrary_packets() -> impl Strategy<Value = Vec<(Instant, Datagram)>> {
         }
         offered
     })
+}
+
+#[test]
+fn an_outage_takes_what_enters_while_it_lasts_and_moves_no_draw_of_the_loss() {
+    let outages = vec![Outage { from: Instant::ZERO + ms(100), lasts: ms(50) }];
+    let loss = LossConfig::Bernoulli { p: 0.2 };
+    let lossy = PathConfig { loss, ..PathConfig::default() };
+    let out = PathConfig { outages, ..lossy.clone() };
+    let packets = || (0..200).map(|n| (Instant::ZERO + ms(n), packet(n, 100)));
+    let numbers = |config: &PathConfig| -> Vec<u64> {
+        drive(&mut Path::new(config, Rng::new(3)), packets()).into_iter().map(|(_, p)| p.number).collect()
+    };
+    let without = numbers(&lossy);
+    assert!(without.len() < 190);
+    let expected: Vec<u64> = without.into_iter().filter(|n| !(100..150).contains(n)).collect();
+    assert_eq!(numbers(&out), expected);
+    let mut path = Path::new(&out, Rng::new(3));
+    packets().for_each(|(at, packet)| path.push(at, packet));
+    assert_eq!(path.stats().dropped_outage, 50, "those that chance would have taken, too");
 }
 
 proptest! {

@@ -148,6 +148,7 @@ impl WayCheck {
         match why {
             DropCause::Full => self.full += 1,
             DropCause::Discipline => self.aqm += 1,
+            DropCause::Outage => {} // asked for packet by packet: there is nothing to hold it against
             DropCause::Loss => {
                 self.loss_runs += u64::from(self.last_lost != number.checked_sub(1) || number == 0);
                 self.last_lost = Some(number);

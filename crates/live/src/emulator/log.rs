@@ -68,6 +68,7 @@ impl Log {
     pub(super) fn dropped(&mut self, direction: Direction, dropped: &Dropped<Packet>) {
         let fate = match dropped.why {
             DropCause::Loss => "lost",
+            DropCause::Outage => "outage",
             DropCause::Full => "full",
             DropCause::Discipline => "aqm",
         };
