@@ -11,7 +11,7 @@ use http1::server as http;
 use spdy::{Event, Priority, Session, StreamId};
 
 use crate::behaviour::Conduct;
-use crate::{Answer, PeerMisbehaved, Protocol, Push, Record, Site, Stats, Tier};
+use crate::{Answer, Broken, PeerMisbehaved, Protocol, Push, Record, Site, Stats, Tier};
 
 /// What may wait for a transport that does not take it, before no more requests are wanted: an answer is counted as
 /// its body (over HTTP/1.1; SPDY's streams are few) and this much for its head.
@@ -62,6 +62,7 @@ struct Line<'a> {
 impl<U> Exchange<U> {
     fn due(&self) -> Option<Instant> {
         match self.state {
+            State::Think { answer: Answer { broken: Some(Broken::Hang), .. }, .. } => None,
             State::Think { until, .. } => Some(until),
             State::Offer => Some(Instant::ZERO),
             State::Upload { .. } => None,
@@ -97,6 +98,8 @@ pub struct Connection<S: Site> {
     pub(crate) conduct: Option<Conduct>,
     /// What was given to the engine since it was last drained; see [`UNSENT_BYTES_MAX`].
     unsent: u64,
+    /// The connection is reset as soon as what there is of this answer is sent: on its SPDY stream, or after all that HTTP/1.1 has.
+    breaks: Option<Option<StreamId>>,
 }
 
 impl<S: Site> Connection<S> {
@@ -123,6 +126,7 @@ impl<S: Site> Connection<S> {
             drained: false,
             conduct: None,
             unsent: 0,
+            breaks: None,
         }
     }
 
@@ -174,6 +178,16 @@ impl<S: Site> Connection<S> {
         self.over || done || (self.closing && self.is_idle()) || (self.is_cut() && self.drained)
     }
 
+    /// Whether the connection is to be reset once the client has all that was sent: an answer was cut off. Nothing more is sent
+    /// from then on.
+    pub fn wants_reset(&self) -> bool {
+        match (self.breaks, &self.engine) {
+            (None, _) => false,
+            (Some(Some(id)), Engine::Spdy(session)) => session.queued(id) == 0 && session.is_between_frames(),
+            (Some(_), _) => self.drained,
+        }
+    }
+
     /// Bytes from the client.
     ///
     /// # Errors
@@ -181,7 +195,7 @@ impl<S: Site> Connection<S> {
     /// [`poll_transmit`](Self::poll_transmit) until [`wants_close`](Self::wants_close).
     pub fn handle_input(&mut self, now: Instant, chunk: Chunk, site: &mut S) -> Result<(), PeerMisbehaved> {
         self.stats.bytes_in += chunk.len();
-        if self.is_cut() {
+        if self.is_cut() || self.wants_reset() {
             return Ok(()); // nobody reads any more
         }
         self.stir(now);
@@ -248,6 +262,9 @@ impl<S: Site> Connection<S> {
 
     /// The next piece to send, of `max` bytes at most (a frame's header may go past it).
     pub fn poll_transmit(&mut self, now: Instant, max: u64) -> Option<Chunk> {
+        if self.wants_reset() {
+            return None;
+        }
         let chunk = self.before_upgrade.pop(max).or_else(|| match &mut self.engine {
             Engine::Http1(http) => http.poll_transmit(max),
             Engine::Spdy(session) => session.poll_transmit(now, max),
@@ -379,6 +396,7 @@ impl<S: Site> Connection<S> {
             Event::Reset { id, .. } => {
                 let before = self.exchanges.len();
                 self.exchanges.retain(|e| e.stream.is_none_or(|(stream, _)| stream != id));
+                self.breaks.take_if(|broken| *broken == Some(id)); // nobody waits for the rest of it
                 self.stats.cancelled += (before - self.exchanges.len()) as u64;
             }
             Event::Closed { .. } | Event::Unresponsive => {
@@ -488,6 +506,11 @@ impl<S: Site> Connection<S> {
         match http.respond(&answer.head, Some(answer.body.len())) {
             Ok(()) => {
                 self.unsent += UNSENT_HEAD + answer.body.len();
+                if let Some(Broken::Reset(after)) = answer.broken {
+                    let _ = http.send_body(answer.body.split_to(after));
+                    self.breaks = Some(None);
+                    return Ok(());
+                }
                 let _ = http.send_body(answer.body).and_then(|()| http.finish());
                 Ok(())
             }
@@ -520,7 +543,16 @@ impl<S: Site> Connection<S> {
         session.set_priority(id, priority);
         let begun = session.respond(id, &answer.head, bodiless);
         if begun.is_ok() && !bodiless {
-            let _ = session.send(id, answer.body, true);
+            let mut body = answer.body;
+            let whole = match answer.broken {
+                Some(Broken::Reset(after)) => {
+                    body = body.split_to(after);
+                    self.breaks = Some(Some(id));
+                    false
+                }
+                _ => true,
+            };
+            let _ = session.send(id, body, whole);
         }
         for (id, body) in bodies {
             let _ = session.send(id, body, true);

@@ -7,6 +7,8 @@
 //! * [`Site`] is what is served: [`Recording`] is a recorded page; a folder of files is another.
 //! * [`Server`] is one origin of a recorded page in the virtual world: a recording and its clients' connections.
 //! * [`Behaviour`] is how an HTTP/1.1 server fails its clients, if it is to: at pipelines and at idle connections.
+//! * [`Faults`] are what breaks whatever is spoken: connections that are refused, answers that never come or are cut off, hosts that
+//!   go away.
 //!
 //! The `User-Agent` is never looked at.
 //!
@@ -74,6 +76,7 @@
 
 mod behaviour;
 mod connection;
+mod fault;
 mod filler;
 mod matching;
 mod protocol;
@@ -85,6 +88,7 @@ mod site;
 
 pub use behaviour::{Behaviour, Idle, Pipelines};
 pub use connection::Connection;
+pub use fault::{Broken, Fault, FaultKind, Faults, Often, Whom};
 pub use filler::Filler;
 pub use matching::{Matching, Tier};
 pub use protocol::{PeerMisbehaved, Protocol, Sniffed};

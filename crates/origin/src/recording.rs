@@ -1,9 +1,11 @@
 //! A recorded page as a site: which recorded response answers a request.
 //!
-//! What its bodies are made of is in `recording/content.rs`, what is pushed in `recording/pushes.rs`.
+//! What its bodies are made of is in `recording/content.rs`, what is pushed in `recording/pushes.rs`, parts of bodies in
+//! `recording/range.rs`.
 
 mod content;
 mod pushes;
+mod range;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -14,7 +16,7 @@ use base::{BodyRange, RequestHead, ResponseHead};
 use page::{Host, Page, Resource, ResourceId};
 
 use crate::matching::{Fit, Query, split};
-use crate::{Answer, Matching, Site, Think, Tier};
+use crate::{Answer, Faults, Matching, Site, Think, Tier};
 use content::Content;
 
 /// A recorded page, or one host of it, as a [`Site`].
@@ -37,6 +39,8 @@ pub struct Recording<P> {
     content: Option<Content>,
     /// What goes with a resource's answer.
     pushes: BTreeMap<ResourceId, Vec<ResourceId>>,
+    /// What breaks, and how often each resource was asked for.
+    faults: Option<(Faults, BTreeMap<ResourceId, u32>)>,
 }
 
 /// One recorded response.
@@ -83,7 +87,22 @@ impl<P: Deref<Target = Page>> Recording<P> {
         let mut entries: Vec<_> = resources.map(|(resource, _)| Entry { resource, given: 0 }).collect();
         let of = |entry: &Entry| key(&page.resources[entry.resource as usize]);
         entries.sort_by(|a, b| of(a).cmp(&of(b))); // stable: recorded order stays
-        Self { page, host, think, matching, entries, content: None, pushes: BTreeMap::new() }
+        Self { page, host, think, matching, entries, content: None, pushes: BTreeMap::new(), faults: None }
+    }
+
+    /// The same, with answers that break.
+    pub fn with_faults(mut self, faults: Faults) -> Self {
+        self.faults = (!faults.is_empty()).then(|| (faults, BTreeMap::new()));
+        self
+    }
+
+    /// What was asked for more often than it was recorded, and how many times more.
+    pub fn repeats(&self) -> impl Iterator<Item = (ResourceId, u32)> {
+        let of = |entry: &Entry| key(&self.page.resources[entry.resource as usize]);
+        self.entries.chunk_by(move |a, b| of(a) == of(b)).filter_map(|same| {
+            let more = same[0].given.saturating_sub(same.len() as u32);
+            (more > 0).then_some((same[0].resource, more))
+        })
     }
 
     /// The page served.
@@ -184,7 +203,13 @@ impl<P: Deref<Target = Page>> Site for Recording<P> {
     fn answer(&mut self, request: &RequestHead, found: Option<Found>) -> Answer {
         let Some(Found { resource, tier }) = found else { return Answer::bare(404) };
         let pushes = if request.method == "GET" { self.pushes_with(resource, request) } else { Vec::new() };
-        Answer { matched: Some(tier), pushes, ..self.recorded(resource) }
+        let mut answer = range::part(request, self.recorded(resource));
+        if let Some((faults, asked)) = &mut self.faults {
+            let n = asked.entry(resource).or_default();
+            answer.broken = faults.answer(&self.page, resource, &answer.body, *n);
+            *n += 1;
+        }
+        Answer { matched: Some(tier), pushes, ..answer }
     }
 }
 

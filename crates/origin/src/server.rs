@@ -4,7 +4,7 @@ use base::{Chunk, Duration, Instant};
 use bytes::Bytes;
 use page::Page;
 
-use crate::{Behaviour, Connection, PeerMisbehaved, Protocol, Recording};
+use crate::{Behaviour, Connection, Faults, PeerMisbehaved, Protocol, Recording};
 
 /// How long a server takes from the end of a request to its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +39,22 @@ impl<'p> Server<'p> {
             connections: Vec::new(),
             behaviour: Behaviour::default(),
         }
+    }
+
+    /// The same, with answers that break.
+    pub fn with_faults(mut self, faults: Faults) -> Self {
+        self.site = self.site.with_faults(faults);
+        self
+    }
+
+    /// What was asked for more often than the page does, and how many times more; see [`Recording::repeats`].
+    pub fn repeats(&self) -> impl Iterator<Item = (page::ResourceId, u32)> {
+        self.site.repeats()
+    }
+
+    /// Whether the connection is to be reset; see [`Connection::wants_reset`].
+    pub fn wants_reset(&self, id: ConnectionId) -> bool {
+        self.connections[id as usize].wants_reset()
     }
 
     /// A client has connected and will speak `protocol`.

@@ -3,7 +3,7 @@
 use base::{BodyRange, Chunk, Duration, Fields, RequestHead, ResponseHead};
 use spdy::Priority;
 
-use crate::Tier;
+use crate::{Broken, Tier};
 
 /// What stands behind a connection and knows the answers.
 ///
@@ -43,12 +43,15 @@ pub struct Answer {
     pub priority: Option<Priority>,
     /// If the answer was recorded: how the request was recognised. It goes into the [`Record`](crate::Record).
     pub matched: Option<Tier>,
+    /// If it is not to be given as it should be: what becomes of it.
+    pub broken: Option<Broken>,
 }
 
 impl Answer {
     /// This head and body, at once.
     pub fn new(head: ResponseHead, body: Chunk) -> Self {
-        Self { head, body, think: Duration::ZERO, pushes: Vec::new(), priority: None, matched: None }
+        let (think, pushes) = (Duration::ZERO, Vec::new());
+        Self { head, body, think, pushes, priority: None, matched: None, broken: None }
     }
 
     /// This status, without fields or body, at once.

@@ -250,6 +250,11 @@ impl Session {
         self.streams.get(&id.0).map_or(0, |s| s.body.len())
     }
 
+    /// Whether every frame that was begun is out.
+    pub fn is_between_frames(&self) -> bool {
+        self.data.is_empty() && self.control.is_empty()
+    }
+
     /// Settings that the server asked to have back: put them in [`Config::settings`] of the next session with the same
     /// origin, address and port (§2.6.4), and forget them when cookies are cleared (§6.2).
     pub fn persisted_settings(&self) -> &[Setting] {
