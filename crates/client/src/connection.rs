@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use base::{Chunk, Instant};
+use base::{Chunk, Instant, RequestHead};
 
 use crate::pipeline::{Class, Pipe};
 use crate::{Config, Error, Event, Priority, Request, RequestId, Transport};
@@ -89,6 +89,8 @@ pub(crate) struct Connection {
     pub(crate) resume: bool,
     /// The dial it is part of, until that is decided.
     pub(crate) dial: Option<u32>,
+    /// Something was last received or sent, as far as anybody minds.
+    pub(crate) stirred: Instant,
     /// Something has arrived on it.
     pub(crate) received: bool,
     /// What has arrived may have given the engine something to send.
@@ -116,14 +118,16 @@ impl Connection {
                 Engine::Spdy(Box::new(spdy::Session::client(config)))
             }
         };
+        let record_opened = record.opened;
         Self {
             state: State::Connecting,
-            idle_since: record.opened,
+            idle_since: record_opened,
             dirty: false,
             role: record.purpose,
             dial: None,
             resume: false,
             record,
+            stirred: record_opened,
             received: false,
             wants_to_send: false,
             active: Vec::new(),
@@ -179,19 +183,18 @@ impl Connection {
         &mut self,
         id: RequestId,
         request: &Request,
+        head: &RequestHead,
         priority: Priority,
     ) -> Result<u64, String> {
         self.record.requests += 1;
         let body = Chunk::Body(base::BodyRange { source: id, start: 0, len: request.body_len });
         let before = self.head_bytes_sent();
         let stream = match &mut self.engine {
-            Engine::Http1(http) => {
-                send_http1(http, request, body).map(|()| None).map_err(|e| e.to_string())?
-            }
+            Engine::Http1(http) => send_http1(http, head, body).map(|()| None).map_err(|e| e.to_string())?,
             Engine::Spdy(session) => {
                 let priority = spdy::Priority::new(priority);
                 let bodiless = body.is_empty();
-                let opened = session.request(&request.head, priority, bodiless);
+                let opened = session.request(head, priority, bodiless);
                 let stream = opened.map_err(|e| e.to_string())?;
                 if !bodiless {
                     session.send(stream, body, true).map_err(|e| e.to_string())?;
@@ -220,6 +223,7 @@ impl Connection {
             return Ok(()); // bytes that crossed our close
         }
         self.received = true;
+        self.stirred = now;
         match &mut self.engine {
             Engine::Http1(http) => {
                 let outcome = http.handle_input(now, chunk).map_err(|e| e.to_string());
@@ -354,21 +358,25 @@ impl Connection {
         if self.state != State::Ready {
             return None;
         }
-        match &mut self.engine {
+        let chunk = match &mut self.engine {
             Engine::Http1(http) => http.poll_transmit(max),
             Engine::Spdy(session) => session.poll_transmit(now, max),
+        };
+        if chunk.is_some() {
+            self.stirred = self.stirred.max(now);
         }
+        chunk
     }
 }
 
 fn send_http1(
     http: &mut http1::client::Connection,
-    request: &Request,
+    head: &RequestHead,
     body: Chunk,
 ) -> Result<(), http1::Error> {
     if body.is_empty() {
-        return http.request(&request.head, None);
+        return http.request(head, None);
     }
-    http.request(&request.head, Some(body.len()))?;
+    http.request(head, Some(body.len()))?;
     http.send_body(body)
 }

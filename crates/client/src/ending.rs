@@ -131,6 +131,7 @@ impl Client {
         self.limit_connecting(now, id, None);
         self.timers.cancel(Timer::Idle(id));
         self.timers.cancel(Timer::Race(id));
+        self.timers.cancel(Timer::Silence(id));
         self.watch_end(id);
         self.end_handshake(now, id);
         self.checks.forget(id);

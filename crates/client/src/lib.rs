@@ -72,7 +72,7 @@ pub use predictor::{Expected, Learned, LearnedRow, Preconnect, Successor, Succes
 pub use race::{RaceClock, Racing};
 pub use request::{Ask, Priority, Request, RequestId, SentOn, Timing, priority};
 use resolver::Resolver;
-pub use retry::{Retry, StaleRule};
+pub use retry::{Failure, Interrupted, Left, Retry, StaleRule};
 pub use secure::{Handshakes, Secure};
 pub use timer::Timeouts;
 use timer::{Timer, Timers};
@@ -285,6 +285,8 @@ impl Client {
     /// Bytes from a connection's peer.
     pub fn handle_input(&mut self, now: Instant, id: ConnectionId, chunk: Chunk) {
         self.watch_read(now, id);
+        let host = self.connections[id as usize].record.host;
+        self.pools[host as usize].heard = Some(now);
         let outcome = self.connections[id as usize].handle_input(now, chunk);
         self.after_input(now, id, outcome);
     }

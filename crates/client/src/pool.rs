@@ -45,6 +45,10 @@ pub(crate) struct Pool {
     pub(crate) unshared: bool,
     /// It was asked for something.
     pub(crate) greeted: bool,
+    /// When something last came from it.
+    pub(crate) heard: Option<Instant>,
+    /// It is given up: what its last connection said.
+    pub(crate) gone: Option<String>,
 }
 
 impl Client {
@@ -67,7 +71,7 @@ impl Client {
     /// Moves a host's waiting requests on as far as they can go now.
     pub(crate) fn service(&mut self, now: Instant, host: u32) {
         self.stalled.remove(&host);
-        if self.pools[host as usize].waiting.is_empty() {
+        if self.pools[host as usize].waiting.is_empty() || self.give_up_with(now, host) {
             return;
         }
         match self.resolver.ask(now, host) {
@@ -195,7 +199,7 @@ impl Client {
         self.open += 1;
         self.pools[host as usize].connections.push(id);
         self.actions.push_back(Action::Connect { connection: id, host, resume });
-        self.limit_connecting(now, id, self.config.timeouts.connect);
+        self.limit_connecting(now, id, self.limit_for(host, self.config.timeouts.connect));
         self.race_connection(now, id);
         id
     }
@@ -257,11 +261,15 @@ impl Client {
         self.timers.cancel(Timer::Idle(connection));
         let class = self.loads.get(&request.load).map_or(LoadClass::Foreground, |l| l.class);
         let priority = class.spdy_priority(request.priority);
-        match self.connections[connection as usize].send_request(id, request, priority) {
+        let ranged = self.range(id);
+        let request = self.requests[id as usize].as_mut().expect("a request that waits");
+        let head = ranged.as_ref().unwrap_or(&request.head);
+        match self.connections[connection as usize].send_request(id, request, head, priority) {
             Ok(head_bytes) => request.head_bytes_up = head_bytes,
             Err(why) => self.fail(id, Error::Protocol(why)), // it would not be taken another time
         }
         self.note_positions(connection);
+        self.limit_silence(now, connection);
         self.time_pipeline(connection);
         self.learn(id, host, connection);
         self.mark_dirty(connection);

@@ -3,7 +3,7 @@
 use base::{Instant, RequestHead, ResponseHead};
 
 use crate::pipeline::Class;
-use crate::retry::Void;
+use crate::retry::{Failure, Interrupted, Void};
 use crate::{ConnectionId, Error, LoadId};
 
 /// A request's number; the caller chooses it, densely from 0.
@@ -79,12 +79,15 @@ pub struct Ask {
     pub blocks: bool,
     /// What it is to pipelining; [`Class::of`] its head if nothing is said. An XHR is [`Class::Solo`] in Firefox.
     pub class: Option<Class>,
+    /// What another run of the application has of the answer, and has passed on: the rest is fetched, as after a connection that
+    /// was lost. Of use with [`Retry::resume`](crate::Retry::resume).
+    pub resume: Option<Interrupted>,
 }
 
 impl Ask {
     /// A request of load 0 without a body, that nothing waits for.
     pub fn new(host: u32, head: RequestHead, priority: Priority) -> Self {
-        Self { host, head, body_len: 0, priority, load: 0, blocks: false, class: None }
+        Self { host, head, body_len: 0, priority, load: 0, blocks: false, class: None, resume: None }
     }
 }
 
@@ -122,6 +125,8 @@ pub struct Request {
     pub pooled: bool,
     /// Why it failed for good.
     pub error: Option<Error>,
+    /// What befell it, each time that it lost its answer or the hope of one; what it got over is in it too.
+    pub failures: Vec<Failure>,
     /// When it was made, among all requests: those of equal priority are sent in this order.
     pub(crate) age: u32,
     /// Its connection was no fresh one when it was sent.
@@ -148,6 +153,8 @@ pub struct Request {
     pub(crate) received: u64,
     /// Bytes of it that were passed on before.
     pub(crate) skip: u64,
+    /// Only what comes after those was asked for.
+    pub(crate) ranged: bool,
     /// Nothing of the answer under way is passed on.
     pub(crate) void: Option<Void>,
     /// It was sent to a server that does not serve its host.
@@ -156,6 +163,7 @@ pub struct Request {
 
 impl Request {
     pub(crate) fn new(ask: Ask, class: Class, now: Instant, age: u32) -> Self {
+        let resumed = ask.resume.as_ref().map_or(0, |known| known.body_len);
         Self {
             class,
             solo: false,
@@ -172,21 +180,23 @@ impl Request {
             body_len: ask.body_len,
             blocks: ask.blocks,
             connection: None,
-            timing: Timing { queued: now, ..Timing::default() },
+            timing: Timing { queued: now, head: ask.resume.as_ref().map(|_| now), ..Timing::default() },
             attempts: 0,
             head_bytes_up: 0,
             head_bytes_down: 0,
             retries: 0,
             pooled: false,
             error: None,
+            failures: Vec::new(),
             age,
             reused: false,
-            answered: false,
+            answered: ask.resume.is_some(),
             done: false,
-            delivered: 0,
-            resuming: false,
-            response: None,
-            skip: 0,
+            delivered: resumed,
+            resuming: ask.resume.is_some(),
+            response: ask.resume.map(|known| known.head),
+            skip: resumed,
+            ranged: false,
             void: None,
             misdirected: false,
         }

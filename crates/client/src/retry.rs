@@ -6,12 +6,12 @@
 //! pressing "reload". What the page has seen of an answer it must not see twice: then the answer is fetched anew, compared
 //! with what is known of the first, and passed on from where that ended.
 
-use base::{Duration, Instant, ResponseHead};
+use base::{Duration, Instant, RequestHead, ResponseHead};
 
 use crate::connection::State;
 use crate::request::Request;
 use crate::timer::Timer;
-use crate::{Client, Error, Event, RequestId, Transport, priority};
+use crate::{Client, ConnectionId, Error, Event, RequestId, Transport, priority};
 
 /// When a request that went down with its connection is sent again.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -23,6 +23,10 @@ pub enum StaleRule {
     /// Nothing of an answer came back, and the connection was a reused one or nothing of the request had been sent
     /// (nsHttpTransaction.cpp, Close).
     Firefox,
+    /// As Chrome's, but only if the method is idempotent, or nothing of the request had been sent: "a user agent MUST NOT
+    /// automatically retry a request with a non-idempotent method" of which it does not know that it was never applied (RFC 9110
+    /// §9.2.2). A network that changed is no exception.
+    Idempotent,
 }
 
 /// What is done about answers that do not come.
@@ -33,10 +37,15 @@ pub struct Retry {
     /// Whether a 408 that comes within a second of the request, on a reused connection, means that the connection had been
     /// given up by its server, so that the request is sent again (nsHttpConnection.cpp, OnHeadersAvailable).
     pub resend_on_408: bool,
-    /// Whether an answer to a GET that was cut off is fetched again, and what the page has of it skipped. Needs budget.
+    /// Whether an answer to a GET that was cut off is fetched again, and what the page has of it skipped; where the server takes
+    /// ranges, only what is missing is asked for. Needs budget.
     pub resume: bool,
-    /// How many times requests that failed are sent again, all together. Documents are not: their failure is the page's.
-    /// Nor are methods other than GET and HEAD, which it might not be safe to repeat.
+    /// Whether documents are sent again too. Without it their failure is the page's.
+    pub documents: bool,
+    /// Whether a connection of a network that the machine has left is given up at once, though it has requests under way.
+    pub leaves_old_network: bool,
+    /// How many times requests that failed are sent again, all together. Methods other than GET and HEAD never are: it
+    /// might not be safe to repeat them.
     pub budget: u32,
     /// How many times one request is.
     pub each: u32,
@@ -50,6 +59,8 @@ impl Retry {
         stale: StaleRule::Chrome,
         resend_on_408: false,
         resume: false,
+        documents: false,
+        leaves_old_network: false,
         budget: 0,
         each: 0,
         backoff: Duration::ZERO,
@@ -61,10 +72,13 @@ impl Retry {
 
     /// A client that does for its user what "reload" is pressed for. The figures are ours: three times each after 250 ms,
     /// 500 ms and 1 s, which outlasts a change of networks, and 100 in all, so that a server that is down is not stormed.
+    /// It does not know of a server that never answers without [`Timeouts::RELOADING`](crate::Timeouts::RELOADING).
     pub const RELOADING: Self = Self {
-        stale: StaleRule::Chrome,
+        stale: StaleRule::Idempotent,
         resend_on_408: true,
         resume: true,
+        documents: true,
+        leaves_old_network: true,
         budget: 100,
         each: 3,
         backoff: Duration::from_millis(250),
@@ -81,6 +95,8 @@ pub(crate) enum Cut {
     Lost { unsent: bool },
     /// The server says that it never looked at it, or never will.
     Returned,
+    /// The connection was given up as it belongs to a network that is no more there.
+    Left,
     /// It was pipelined, and is not any more.
     Unpipelined,
     /// Anything else.
@@ -93,11 +109,17 @@ impl Client {
         let attempts_max = self.config.attempts_max;
         let stale = self.config.retry.stale;
         let request = self.request_mut(id);
+        let unsent = matches!(error, Error::NotConnected(_) | Error::NameNotResolved);
+        let connection = request.connection.filter(|_| !unsent);
+        request.failures.push(Failure { at: now, connection, error: error.clone() });
+        let repeatable = stale != StaleRule::Idempotent || request.is_idempotent();
         let fresh = !request.answered && request.attempts < attempts_max + request.retries;
         let again = match cut {
             Cut::Returned => fresh,
             Cut::Unpipelined => !request.answered || request.may_resume(),
-            Cut::Lost { unsent } => fresh && (request.reused || (unsent && stale == StaleRule::Firefox)),
+            Cut::Left => fresh && repeatable,
+            Cut::Lost { unsent: true } if stale != StaleRule::Chrome => fresh,
+            Cut::Lost { .. } => fresh && request.reused && repeatable,
             Cut::Refused => false,
         };
         if again {
@@ -105,6 +127,7 @@ impl Client {
         } else if self.may_retry(id) {
             self.retry_later(now, id, error);
         } else {
+            self.lose_hope(id, &error);
             self.fail(id, error);
         }
     }
@@ -128,7 +151,7 @@ impl Client {
         let unseen = !request.answered || (policy.resume && request.may_resume());
         left && request.retries < policy.each
             && repeatable
-            && request.priority != priority::DOCUMENT
+            && (policy.documents || request.priority != priority::DOCUMENT)
             && unseen
     }
 
@@ -152,6 +175,37 @@ impl Client {
         self.go_on(now, host);
     }
 
+    /// A request is given up. If nothing has come from its host since it was first in trouble, the host is given up with it: the
+    /// others that wait would find out the same, one after the other.
+    fn lose_hope(&mut self, id: RequestId, error: &Error) {
+        let retry = self.config.retry;
+        let request = self.request_mut(id);
+        let (Error::NotConnected(why) | Error::ConnectionLost(why)) = error else { return };
+        let (host, since) = (request.host, request.failures.first().map(|f| f.at));
+        let tried = retry.budget > 0 && request.retries >= retry.each;
+        let pool = &mut self.pools[host as usize];
+        if tried && pool.heard < since {
+            pool.gone = Some(why.clone());
+        }
+    }
+
+    /// Whether a host was given up; then all that waits for it fails, until the network changes.
+    pub(crate) fn give_up_with(&mut self, now: Instant, host: u32) -> bool {
+        let pool = &mut self.pools[host as usize];
+        let Some(why) = pool.gone.clone() else { return false };
+        for (.., id) in std::mem::take(&mut pool.waiting) {
+            let error = Error::NotConnected(why.clone());
+            self.request_mut(id).failures.push(Failure { at: now, connection: None, error: error.clone() });
+            self.fail(id, error);
+        }
+        true
+    }
+
+    /// What another run of the application is to know of a request, if this one ends now; nothing unless [`Retry::resume`] is on.
+    pub fn leaves(&self, id: RequestId) -> Option<Left> {
+        self.request(id).filter(|_| self.config.retry.resume)?.leaves()
+    }
+
     /// How many times requests that had failed were sent again within [`Retry::budget`].
     pub fn retries(&self) -> u32 {
         self.retries
@@ -166,23 +220,29 @@ impl Client {
     /// The machine's addresses have changed. Sessions go away, as in Chrome (`SpdySessionPool::OnIPAddressChanged`), as do
     /// idle connections and those that are being made; names are looked up anew. Requests that lose their connection are
     /// sent again if the page has seen nothing of an answer, else they fail, or are resumed by [`Retry::resume`]. An
-    /// HTTP/1.1 connection that is in use is left to the transport, which will say whether it has survived.
+    /// HTTP/1.1 connection that is in use is left to the transport, which will say whether it has survived, unless
+    /// [`Retry::leaves_old_network`].
     pub fn handle_network_change(&mut self, now: Instant) {
         self.resolver.forget_all();
+        let leaves = self.config.retry.leaves_old_network;
         for id in 0..self.connections.len() as u32 {
             let connection = &mut self.connections[id as usize];
             let host = connection.record.host;
             let multiplexed = self.pools[host as usize].transport.unwrap_or(self.config.transport);
             let in_use = connection.state == State::Ready && !connection.active.is_empty();
-            if connection.state == State::Closed || (in_use && multiplexed == Transport::Http1) {
+            let left = in_use && multiplexed == Transport::Http1 && !leaves;
+            if connection.state == State::Closed || left {
                 continue;
             }
             let active = std::mem::take(&mut connection.active);
             self.give_up_dial(id);
             self.close(now, id);
             for active in active {
-                self.interrupt(now, active.request, Error::NetworkChanged, Cut::Returned);
+                self.interrupt(now, active.request, Error::NetworkChanged, Cut::Left);
             }
+        }
+        for pool in &mut self.pools {
+            pool.gone = None;
         }
         for host in 0..self.hosts.len() as u32 {
             self.service(now, host);
@@ -250,8 +310,9 @@ impl Client {
         }
         if request.resuming {
             let known = request.response.as_ref().expect("kept for this");
-            if let Some(what) = difference(known, &head) {
-                request.void = Some(Void::Fail(Error::Changed(what)));
+            match continuation(known, &head, request.delivered, request.ranged) {
+                Ok(skip) => request.skip = skip,
+                Err(what) => request.void = Some(Void::Fail(Error::Changed(what))),
             }
             return;
         }
@@ -266,6 +327,21 @@ impl Client {
     /// Whether answers may have to be compared with what came before.
     fn keeps_heads(&self) -> bool {
         self.config.retry.resume || self.config.pipelining.is_some()
+    }
+
+    /// What a request is sent with beyond what was asked for: the range that the page lacks, if the server gave to understand that
+    /// it takes ranges, and a validator by which it can tell that it is still the same (RFC 9110 §13.1.5, §14.3).
+    pub(crate) fn range(&mut self, id: RequestId) -> Option<RequestHead> {
+        let request = self.request_mut(id);
+        request.ranged = false;
+        let known = request.response.as_ref().filter(|_| request.resuming && request.delivered > 0)?;
+        let in_parts = known.fields.get_str("accept-ranges").is_some_and(|v| v.eq_ignore_ascii_case("bytes"));
+        let validator = known.fields.get("etag").filter(|etag| !etag.starts_with(b"W/") && in_parts)?;
+        let mut head = request.head.clone();
+        head.fields.push("Range", format!("bytes={}-", request.delivered));
+        head.fields.push("If-Range", validator.clone());
+        request.ranged = true;
+        Some(head)
     }
 
     pub(crate) fn fail(&mut self, id: RequestId, error: Error) {
@@ -286,12 +362,87 @@ pub(crate) enum Void {
 }
 
 impl Request {
+    /// RFC 9110 §9.2.2.
+    fn is_idempotent(&self) -> bool {
+        matches!(&self.head.method[..], b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE")
+    }
+
+    /// What another run of the application is to know of the request. An answer that says `no-store` (RFC 9111 §5.2.2.5) is not kept,
+    /// unless asking for it again might not be safe.
+    fn leaves(&self) -> Option<Left> {
+        let storable = |head: &&ResponseHead| {
+            let control = head.fields.get_str("cache-control").unwrap_or_default();
+            !control.split(',').any(|word| word.trim().eq_ignore_ascii_case("no-store"))
+        };
+        let (whole, safe) = (self.done && self.error.is_none(), self.is_idempotent());
+        let answer =
+            |head: &ResponseHead| Interrupted { head: head.clone(), body_len: self.delivered, whole };
+        match &self.response {
+            Some(head) if whole && !safe => Some(Left::Answer(answer(head))),
+            Some(head) if self.may_resume() && storable(&head) => Some(Left::Answer(answer(head))),
+            _ => (!safe && self.attempts > 0).then_some(Left::Sent),
+        }
+    }
+
     /// Whether an answer begun may be continued by another: that to a plain GET which was a plain 200
     /// (nsHttpTransaction.cpp, RestartInProgress).
     fn may_resume(&self) -> bool {
         let plain = self.head.method == "GET" && self.body_len == 0;
         plain && self.response.as_ref().is_some_and(|head| head.status == 200)
     }
+}
+
+/// What of an answer has been passed on when the application ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interrupted {
+    /// Its head.
+    pub head: ResponseHead,
+    /// Bytes of its body.
+    pub body_len: u64,
+    /// Whether that is all.
+    pub whole: bool,
+}
+
+/// What an application that ends leaves of a request to the one that is started next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Left {
+    /// An answer, or the beginning of one.
+    Answer(Interrupted),
+    /// It was sent and not answered, and must not be sent again, as it may have been applied.
+    Sent,
+}
+
+/// Something that has befallen a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// When.
+    pub at: Instant,
+    /// On which connection, if it had been sent.
+    pub connection: Option<ConnectionId>,
+    /// What.
+    pub error: Error,
+}
+
+/// How many bytes of an answer's body are there already, if it continues the one whose head is known and of which `delivered` are;
+/// in which respect it is another, if it does not. `ranged`: the rest alone was asked for.
+fn continuation(
+    known: &ResponseHead,
+    head: &ResponseHead,
+    delivered: u64,
+    ranged: bool,
+) -> Result<u64, &'static str> {
+    if !ranged || head.status != 206 {
+        return difference(known, head).map_or(Ok(delivered), Err);
+    }
+    let range = head.fields.get_str("content-range").unwrap_or_default();
+    let begins = range.strip_prefix("bytes ").and_then(|r| r.split('-').next());
+    if begins.and_then(|n| n.parse().ok()) != Some(delivered) {
+        return Err("content-range");
+    }
+    if head.fields.get("etag") != known.fields.get("etag") {
+        return Err("etag");
+    }
+    Ok(0)
 }
 
 /// What distinguishes an answer from that which it is to continue (nsHttpTransaction.cpp, RestartVerifier::Verify).

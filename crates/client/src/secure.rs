@@ -64,7 +64,8 @@ impl Client {
     fn begin_handshake(&mut self, now: Instant, connection: ConnectionId, resume: bool) {
         self.connections[connection as usize].record.handshake = Some(now);
         self.secures.push_back(Secure { connection, resume });
-        self.limit_connecting(now, connection, self.config.timeouts.tls);
+        let host = self.connections[connection as usize].record.host;
+        self.limit_connecting(now, connection, self.limit_for(host, self.config.timeouts.tls));
     }
 
     /// A handshake that others may wait for is over, well or badly; or one of those that wait is gone.

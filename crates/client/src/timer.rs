@@ -20,11 +20,15 @@ pub struct Timeouts {
     pub idle_unused: Option<Duration>,
     /// How long an HTTP/1.1 connection that has carried one stays open after the last.
     pub idle_used: Option<Duration>,
+    /// How long a connection with requests under way may be silent, either way, before it is given up. A session that carries other
+    /// answers is not silent.
+    pub silence: Option<Duration>,
 }
 
 impl Timeouts {
     /// No limit on anything.
-    pub const NONE: Self = Self { connect: None, tls: None, idle_unused: None, idle_used: None };
+    pub const NONE: Self =
+        Self { connect: None, tls: None, idle_unused: None, idle_used: None, silence: None };
 
     /// Chrome's: `kTransportConnectTimeoutInSeconds` 240 s (transport_client_socket_pool.cc),
     /// `kSSLHandshakeTimeoutInSeconds` 30 s (ssl_connect_job.cc), unused sockets 60 s and used ones 300 s
@@ -35,6 +39,17 @@ impl Timeouts {
         tls: Some(Duration::from_secs(30)),
         idle_unused: Some(Duration::from_secs(60)),
         idle_used: Some(Duration::from_secs(300)),
+        silence: None,
+    };
+
+    /// For [`Retry::RELOADING`](crate::Retry::RELOADING), a client that gives up on a connection where its user would on the page. After 10 s
+    /// of waiting users turn to something else (Nielsen, "Usability Engineering", 1993, §5.5). Whatever waits a second time waits
+    /// twice as long, so that a network that is only slow is not taken for a dead one for ever. Idle connections as in Chrome.
+    pub const RELOADING: Self = Self {
+        connect: Some(Duration::from_secs(10)),
+        tls: Some(Duration::from_secs(10)),
+        silence: Some(Duration::from_secs(10)),
+        ..Self::CHROME
     };
 
     /// Firefox's `network.http.connection-timeout` of 90 s, which holds until TCP is connected. Its limits on idle
@@ -65,6 +80,8 @@ pub(crate) enum Timer {
     Pipeline(ConnectionId),
     /// An authority has not answered this request.
     Check(RequestId),
+    /// A connection with requests under way may have been silent for too long.
+    Silence(ConnectionId),
 }
 
 /// Deadlines, the earliest first; of those at one moment, in the order of their names.
@@ -131,6 +148,7 @@ impl Client {
                 Timer::Retry(id) => self.retry(now, id),
                 Timer::Pipeline(id) => self.watch_silence(now, id),
                 Timer::Check(id) => self.give_up_check(now, id),
+                Timer::Silence(id) => self.mind_silence(now, id),
             }
         }
     }
@@ -141,6 +159,44 @@ impl Client {
             Some(limit) => self.timers.set(Timer::Connecting(id), now + limit),
             None => self.timers.cancel(Timer::Connecting(id)),
         }
+    }
+
+    /// How many times as long as the first time somebody waits who waits because of these requests.
+    pub(crate) fn patience(&self, requests: impl Iterator<Item = RequestId>) -> u64 {
+        let retries = requests.filter_map(|id| self.request(id)).map(|request| request.retries);
+        1 << retries.max().unwrap_or(0).min(16)
+    }
+
+    /// A limit on a connection that is being made for those who wait at a host.
+    pub(crate) fn limit_for(&self, host: u32, limit: Option<Duration>) -> Option<Duration> {
+        let waiting = self.pools[host as usize].waiting.iter().map(|(.., id)| *id);
+        limit.map(|limit| limit * self.patience(waiting))
+    }
+
+    /// A request goes out on a connection, which must not be silent for too long from now on. Input and output do not move the
+    /// deadline: who it wakes looks when there was some last.
+    pub(crate) fn limit_silence(&mut self, now: Instant, id: ConnectionId) {
+        if let Some(limit) = self.config.timeouts.silence {
+            self.connections[id as usize].stirred = now;
+            self.timers.set_first(Timer::Silence(id), now + limit);
+        }
+    }
+
+    /// A connection that has been silent for too long is given up, as if the peer had closed it.
+    fn mind_silence(&mut self, now: Instant, id: ConnectionId) {
+        let (Some(limit), connection) = (self.config.timeouts.silence, &self.connections[id as usize]) else {
+            return;
+        };
+        if connection.state != State::Ready || connection.active.is_empty() {
+            return;
+        }
+        let limit = limit * self.patience(connection.active.iter().map(|active| active.request));
+        let due = connection.stirred + limit;
+        if due > now {
+            return self.timers.set(Timer::Silence(id), due);
+        }
+        self.actions.push_back(crate::Action::Close { connection: id });
+        self.lose(now, id, &format!("silent for {} s", limit.as_secs_f64()));
     }
 
     /// A connection has come to rest, or may have: from now on it is open for nobody.
@@ -160,11 +216,12 @@ impl Client {
     fn give_up_connecting(&mut self, now: Instant, id: ConnectionId) {
         let connection = &self.connections[id as usize];
         debug_assert_eq!(connection.state, State::Connecting, "the deadline went with the state");
-        let (phase, limit) = match connection.record.connected {
-            None => ("no connection", self.config.timeouts.connect),
-            Some(_) => ("no TLS session", self.config.timeouts.tls),
+        let (phase, since) = match connection.record.connected {
+            None => ("no connection", connection.record.opened),
+            // Who waited for another's handshake did so for no longer than that took.
+            Some(connected) => ("no TLS session", connection.record.handshake.unwrap_or(connected)),
         };
-        let seconds = limit.unwrap_or(Duration::ZERO).as_secs_f64();
+        let seconds = now.since(since).as_secs_f64();
         self.actions.push_back(crate::Action::Close { connection: id });
         self.lose(now, id, &format!("{phase} after {seconds} s"));
     }

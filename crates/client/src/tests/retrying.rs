@@ -65,10 +65,12 @@ fn all_retries_together_keep_to_the_budget() {
 }
 
 #[test]
-fn a_document_and_what_is_not_safe_to_repeat_are_not_sent_again() {
-    let mut client = sent_once(Retry::RELOADING, priority::DOCUMENT);
-    client.handle_failed(at(20), 0, "reset");
-    assert_eq!(events(&mut client).len(), 1);
+fn a_document_is_sent_again_only_if_asked_for_and_what_is_not_safe_to_repeat_never() {
+    for (documents, fails) in [(false, 1), (true, 0)] {
+        let mut client = sent_once(Retry { documents, ..Retry::RELOADING }, priority::DOCUMENT);
+        client.handle_failed(at(20), 0, "reset");
+        assert_eq!(events(&mut client).len(), fails);
+    }
     let mut client = trying(Retry::RELOADING);
     let post = RequestHead { method: "POST".into(), ..head() };
     client.fetch(at(0), 0, 0, post, 0, priority::IMAGE);
@@ -110,6 +112,143 @@ fn a_body_that_was_cut_off_is_fetched_again_and_what_was_delivered_is_skipped() 
     let told = events(&mut client);
     assert_eq!(told, [Event::Data { id: 0, chunk: Chunk::Body(rest) }, Event::Complete { id: 0 }]);
     assert_eq!(client.request(0).unwrap().timing.head, Some(at(15)), "the page had it then");
+}
+
+const IN_PARTS: &str =
+    "HTTP/1.1 200 OK\r\nContent-Length: 100\r\nETag: \"a\"\r\nAccept-Ranges: bytes\r\n\r\n";
+
+/// A client whose answer was cut off after 60 of 100 bytes of `head`, and what it asks for then.
+fn asked_again(head: &str) -> (Client, ConnectionId, String) {
+    let mut client = sent_once(Retry::RELOADING, priority::IMAGE);
+    input(&mut client, at(15), 0, head, Some((0, 60)));
+    assert_eq!(events(&mut client).len(), 2);
+    client.handle_failed(at(20), 0, "reset");
+    client.handle_timeout(at(270));
+    let opened = connects(&mut client);
+    client.handle_connected(at(280), opened[0]);
+    let request = sent(&mut client, opened[0]);
+    (client, opened[0], request)
+}
+
+/// RFC 9110 §13.1.5, §14.2.
+#[test]
+fn what_is_missing_alone_is_asked_for_where_the_server_takes_ranges_and_names_a_version() {
+    let (mut client, connection, request) = asked_again(IN_PARTS);
+    assert!(request.contains("Range: bytes=60-\r\nIf-Range: \"a\"\r\n"), "{request}");
+    let part = "HTTP/1.1 206 Partial Content\r\nContent-Length: 40\r\nETag: \"a\"\r\nContent-Range: bytes 60-99/100\r\n\r\n";
+    input(&mut client, at(290), connection, part, Some((60, 40)));
+    let rest = BodyRange { source: 0, start: 60, len: 40 };
+    assert_eq!(
+        events(&mut client),
+        [Event::Data { id: 0, chunk: Chunk::Body(rest) }, Event::Complete { id: 0 }]
+    );
+    for head in [HEAD, &IN_PARTS.replace("\"a\"", "W/\"a\"")] {
+        let (.., request) = asked_again(head);
+        assert!(!request.contains("Range:"), "{request}");
+    }
+}
+
+#[test]
+fn a_range_that_is_ignored_is_skipped_and_one_that_was_not_asked_for_is_refused() {
+    let (mut client, connection, _) = asked_again(IN_PARTS);
+    input(&mut client, at(290), connection, IN_PARTS, Some((0, 100)));
+    let rest = BodyRange { source: 0, start: 60, len: 40 };
+    assert_eq!(
+        events(&mut client),
+        [Event::Data { id: 0, chunk: Chunk::Body(rest) }, Event::Complete { id: 0 }]
+    );
+    let (mut client, connection, _) = asked_again(IN_PARTS);
+    let other = "HTTP/1.1 206 Partial Content\r\nContent-Length: 50\r\nETag: \"a\"\r\nContent-Range: bytes 50-99/100\r\n\r\n";
+    input(&mut client, at(290), connection, other, Some((50, 50)));
+    assert_eq!(events(&mut client), [Event::Failed { id: 0, error: Error::Changed("content-range") }]);
+}
+
+#[test]
+fn another_run_of_the_application_goes_on_from_what_the_first_one_had() {
+    let mut first = sent_once(Retry::RELOADING, priority::IMAGE);
+    input(&mut first, at(15), 0, IN_PARTS, Some((0, 60)));
+    let Some(Left::Answer(known)) = first.leaves(0) else { panic!("a plain answer to a GET") };
+    assert_eq!((known.body_len, known.whole), (60, false));
+    let mut second = trying(Retry::RELOADING);
+    second.ask(at(0), 0, Ask { resume: Some(known), ..Ask::new(0, head(), priority::IMAGE) });
+    second.handle_resolved(at(0), 0, true);
+    assert_eq!(connects(&mut second), [0]);
+    second.handle_connected(at(10), 0);
+    assert!(sent(&mut second, 0).contains("Range: bytes=60-"));
+    let mut first = sent_once(Retry::RELOADING, priority::IMAGE);
+    let secret = IN_PARTS.replace("ETag", "Cache-Control: private, no-store\r\nETag");
+    input(&mut first, at(15), 0, &secret, Some((0, 60)));
+    assert_eq!(first.leaves(0), None, "RFC 9111 §5.2.2.5");
+    let mut first = trying(Retry::RELOADING);
+    first.fetch(at(0), 0, 0, RequestHead { method: "POST".into(), ..head() }, 0, priority::IMAGE);
+    first.handle_resolved(at(0), 0, true);
+    assert_eq!(first.leaves(0), None, "it may still be sent");
+    assert_eq!(connects(&mut first), [0]);
+    first.handle_connected(at(10), 0);
+    assert!(!sent(&mut first, 0).is_empty());
+    assert_eq!(first.leaves(0), Some(Left::Sent), "and now it may not, as it may have been applied");
+    let mut browser = sent_once(Retry::CHROME, priority::IMAGE);
+    input(&mut browser, at(15), 0, IN_PARTS, Some((0, 60)));
+    assert_eq!(browser.leaves(0), None);
+}
+
+/// RFC 9110 §9.2.2.
+#[test]
+fn a_post_that_may_have_been_applied_is_not_replayed_on_a_stale_connection_and_chrome_replays_it() {
+    for (rule, fails) in [(Retry::CHROME, 0), (Retry::RELOADING, 1)] {
+        let mut client = sent_once(rule, priority::IMAGE);
+        input(&mut client, at(20), 0, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", None);
+        events(&mut client);
+        client.fetch(at(1_000), 1, 0, RequestHead { method: "POST".into(), ..head() }, 0, priority::IMAGE);
+        assert!(!sent(&mut client, 0).is_empty(), "on the idle connection");
+        client.handle_failed(at(1_001), 0, "reset");
+        assert_eq!(events(&mut client).len(), fails, "{rule:?}");
+    }
+}
+
+#[test]
+fn a_host_that_cannot_be_reached_time_after_time_is_given_up_with_all_that_waits_for_it() {
+    let mut client = trying(Retry::RELOADING);
+    (0..20).for_each(|id| client.fetch(at(0), id, 0, head(), 0, priority::IMAGE));
+    client.handle_resolved(at(0), 0, true);
+    let mut now = 0;
+    for round in 0..4 {
+        now += 10_000;
+        let opened = connects(&mut client);
+        assert!(!opened.is_empty(), "round {round}");
+        opened.into_iter().for_each(|connection| client.handle_failed(at(now), connection, "no answer"));
+        client.handle_timeout(at(now + 1_000));
+    }
+    let failed: Vec<_> = events(&mut client);
+    assert_eq!(failed.len(), 20, "those that were never tried too");
+    assert!(failed.iter().all(|e| matches!(e, Event::Failed { error: Error::NotConnected(_), .. })));
+    client.fetch(at(now + 2_000), 20, 0, head(), 0, priority::IMAGE);
+    assert_eq!(events(&mut client).len(), 1);
+    client.handle_network_change(at(now + 3_000));
+    client.fetch(at(now + 4_000), 21, 0, head(), 0, priority::IMAGE);
+    client.handle_resolved(at(now + 4_000), 0, true);
+    assert_eq!(connects(&mut client).len(), 1, "it may be reached from there");
+}
+
+#[test]
+fn what_befell_a_request_is_kept_though_it_came_in_the_end() {
+    let mut client = sent_once(Retry::RELOADING, priority::IMAGE);
+    client.handle_failed(at(20), 0, "reset");
+    client.handle_timeout(at(270));
+    let opened = connects(&mut client);
+    client.handle_failed(at(280), opened[0], "refused");
+    let failures = &client.request(0).unwrap().failures;
+    let told: Vec<_> = failures.iter().map(|f| (f.at, f.connection, f.error.to_string())).collect();
+    assert_eq!(told[0], (at(20), Some(0), "connection lost: reset".to_owned()));
+    assert_eq!(told[1], (at(280), None, "not connected: refused".to_owned()));
+}
+
+#[test]
+fn connections_of_a_network_that_was_left_are_given_up_though_they_are_in_use_if_so_asked() {
+    let mut client = sent_once(Retry::RELOADING, priority::IMAGE);
+    client.handle_network_change(at(20));
+    assert_eq!(actions(&mut client), [Action::Close { connection: 0 }, Action::Resolve { host: 0 }]);
+    assert_eq!(events(&mut client), [], "it waits for the name");
 }
 
 #[test]

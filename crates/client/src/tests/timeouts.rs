@@ -113,3 +113,70 @@ fn a_connection_given_up_makes_room_for_a_host_that_waits_for_it() {
     let next = Action::Connect { connection: 1, host: 1, resume: false };
     assert_eq!(actions(&mut client), [Action::Close { connection: 0 }, next]);
 }
+
+/// A client with limits on silence whose requests 0 and 1 are on their way on two connections.
+fn reloading() -> Client {
+    let config =
+        Config { timeouts: Timeouts::RELOADING, retry: Retry::RELOADING, ..Config::new(Transport::Http1) };
+    let mut client = Client::new(config, vec![Host { name: "a.example".into(), tls: false }]);
+    (0..2).for_each(|id| client.fetch(at(0), id, 0, head(), 0, priority::IMAGE));
+    client.handle_resolved(at(0), 0, true);
+    for connection in connects(&mut client) {
+        client.handle_connected(at(0), connection);
+        assert!(!sent(&mut client, connection).is_empty());
+    }
+    client
+}
+
+#[test]
+fn a_connection_that_is_silent_for_10_s_is_given_up_and_its_request_sent_again_and_then_has_20_s() {
+    let mut client = reloading();
+    let part = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc";
+    client.handle_input(at(6_000), 1, Chunk::Bytes(part.into()));
+    assert_eq!(events(&mut client).len(), 2);
+    wake(&mut client, at(10_000));
+    assert_eq!(actions(&mut client), [Action::Close { connection: 0 }], "the other one has spoken");
+    assert_eq!(events(&mut client), []);
+    let said = client.request(0).unwrap().failures[0].error.to_string();
+    assert_eq!(said, "connection lost: silent for 10 s");
+    wake(&mut client, at(10_250));
+    assert_eq!(connects(&mut client), [2]);
+    client.handle_connected(at(10_260), 2);
+    assert!(!sent(&mut client, 2).is_empty());
+    wake(&mut client, at(16_000)); // connection 1
+    client.handle_timeout(at(30_259));
+    assert_eq!(client.request(0).unwrap().failures.len(), 1);
+    client.handle_timeout(at(30_260));
+    let said = client.request(0).unwrap().failures[1].error.to_string();
+    assert_eq!(said, "connection lost: silent for 20 s");
+}
+
+#[test]
+fn a_connection_without_requests_may_be_silent() {
+    let mut client = reloading();
+    for connection in [0, 1] {
+        client.handle_input(
+            at(100),
+            connection,
+            Chunk::Bytes("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".into()),
+        );
+    }
+    client.handle_timeout(at(50_000));
+    assert_eq!(actions(&mut client), []);
+    assert_eq!(completed(&mut client), [0, 1]);
+}
+
+#[test]
+fn who_tries_again_waits_longer_for_a_connection_too() {
+    let mut client = reloading();
+    client.handle_failed(at(100), 0, "reset");
+    client.handle_failed(at(100), 1, "reset");
+    client.handle_timeout(at(350));
+    assert_eq!(connects(&mut client).len(), 2);
+    client.handle_timeout(at(20_349));
+    assert_eq!(actions(&mut client), []);
+    client.handle_timeout(at(20_350));
+    assert_eq!(actions(&mut client).len(), 2);
+    let said = client.request(0).unwrap().failures[1].error.to_string();
+    assert_eq!(said, "not connected: no connection after 20 s");
+}
