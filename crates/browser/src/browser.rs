@@ -1,10 +1,10 @@
 //! A page loader on its network stack.
 
 use base::{Chunk, Duration, Instant, RequestHead};
-use client::{Action, Client, ConnectionId, ConnectionRecord};
+use client::{Action, Client, ConnectionId, ConnectionRecord, Left};
 use page::{Cause, Page, ResourceId};
 
-use crate::{Config, Loader, Moments, Progress, Record, priority};
+use crate::{Config, End, Loader, Moments, Progress, Record, Trouble, priority};
 
 /// One resource of a page in one load.
 #[derive(Clone, PartialEq, Debug)]
@@ -25,6 +25,9 @@ pub struct Request {
     pub body_bytes: u64,
 }
 
+/// Why a request is not sent that an earlier run of the application had sent.
+const SENT_BEFORE: &str = "it was sent before the application ended, and may have been applied";
+
 /// A browser that loads one page: a [`Loader`] and a [`Client`], each of which hears at once what the other has to say.
 ///
 /// What is left to the caller is what the client leaves to it. Call [`Browser::start`] or a `handle_*`; then, until neither has
@@ -37,6 +40,8 @@ pub struct Browser<'p> {
     /// For every host, whether its connections are secured, and its name with the port that a URL would show.
     hosts: Vec<(bool, bytes::Bytes)>,
     body_bytes: Vec<u64>,
+    /// What an earlier run of the application has left of the same load.
+    kept: std::collections::BTreeMap<ResourceId, Left>,
 }
 
 impl<'p> Browser<'p> {
@@ -54,6 +59,7 @@ impl<'p> Browser<'p> {
             client: Client::new(client, names.collect()),
             hosts: secured.iter().copied().zip(authorities).collect(),
             body_bytes: vec![0; page.resources.len()],
+            kept: Default::default(),
             page,
         }
     }
@@ -76,6 +82,26 @@ impl<'p> Browser<'p> {
     pub fn remember(&mut self, learned: client::Learned, successor: client::Successor) {
         self.client.set_learned(learned);
         self.client.set_successor(successor);
+    }
+
+    /// What another run of the application has left of this load, before the start: whole answers are not asked for again, others
+    /// are fetched from where they ended, and what must not be sent twice is missing.
+    pub fn resume(&mut self, kept: impl IntoIterator<Item = (ResourceId, Left)>) {
+        self.kept = kept.into_iter().collect();
+    }
+
+    /// What another run of the application is to know, if this one ends now; nothing without [`client::Retry::resume`].
+    pub fn kept(&self) -> Vec<(ResourceId, Left)> {
+        let ids = 0..self.page.resources.len() as ResourceId;
+        let earlier = |id: ResourceId| self.kept.get(&id).cloned();
+        let own = ids.filter(|id| !self.is_beside(*id));
+        own.filter_map(|id| Some((id, self.client.leaves(id).or_else(|| earlier(id))?))).collect()
+    }
+
+    /// The machine's addresses have changed; see [`Client::handle_network_change`].
+    pub fn handle_network_change(&mut self, now: Instant) {
+        self.client.handle_network_change(now);
+        self.settle(now);
     }
 
     /// Begins the navigation.
@@ -209,10 +235,7 @@ impl<'p> Browser<'p> {
         let request = |(id, resource): (ResourceId, &page::Resource)| {
             let asked = self.client.request(id);
             Request {
-                record: match resource.cause {
-                    Cause::Beside => beside(asked),
-                    _ => self.loader.record(id).clone(),
-                },
+                record: self.record(id),
                 timing: asked.map(|r| r.timing),
                 priority: priority(resource.kind),
                 connection: asked.and_then(|r| r.connection),
@@ -222,6 +245,39 @@ impl<'p> Browser<'p> {
             }
         };
         (0..).zip(&self.page.resources).map(request).collect()
+    }
+
+    /// What was not had at the first try, or is not there when the load is over.
+    pub fn troubles(&self) -> Vec<Trouble> {
+        let ids = 0..self.page.resources.len() as ResourceId;
+        ids.filter_map(|id| self.trouble(id)).collect()
+    }
+
+    fn record(&self, id: ResourceId) -> Record {
+        if self.is_beside(id) { beside(self.client.request(id)) } else { self.loader.record(id).clone() }
+    }
+
+    fn trouble(&self, id: ResourceId) -> Option<Trouble> {
+        let (resource, asked) = (&self.page.resources[id as usize], self.client.request(id));
+        let failures = asked.map_or(&[][..], |request| &request.failures);
+        let end = match &self.record(id).progress {
+            Progress::Unknown if self.is_beside(id) => return None, // nobody had a question
+            Progress::Arrived | Progress::Used if failures.is_empty() => return None,
+            Progress::Arrived | Progress::Used => End::Whole,
+            Progress::Failed(why) => End::Failed(why.clone()),
+            Progress::Asked => End::Unfinished(self.body_bytes[id as usize]),
+            Progress::Unknown | Progress::Missing => End::NeverAsked,
+        };
+        Some(Trouble {
+            resource: id,
+            kind: resource.kind,
+            host: self.page.host(resource).authority(),
+            path: String::from_utf8_lossy(&resource.path).into_owned(),
+            blocks: self.loader.blocks(id),
+            attempts: asked.map_or(0, |request| request.attempts),
+            failures: failures.to_vec(),
+            end,
+        })
     }
 
     /// Why the load is not complete: the first resource that failed, or else how many are missing after `now`. `None` if it is.
@@ -262,7 +318,25 @@ impl<'p> Browser<'p> {
             fields: resource.request.clone(),
         };
         let priority = priority(resource.kind);
-        self.client.fetch(now, id, resource.host, head, resource.request_body_len, priority);
+        let resume = match self.kept.get(&id) {
+            None => None,
+            Some(Left::Sent) => return self.loader.handle_failed(now, id, SENT_BEFORE.to_owned()),
+            Some(Left::Answer(known)) => {
+                self.body_bytes[id as usize] = known.body_len;
+                self.loader.handle_head(now, id);
+                self.loader.handle_data(now, id, known.body_len);
+                if known.whole {
+                    return self.loader.handle_complete(now, id);
+                }
+                Some(known.clone())
+            }
+        };
+        let body_len = resource.request_body_len;
+        self.client.ask(
+            now,
+            id,
+            client::Ask { body_len, resume, ..client::Ask::new(resource.host, head, priority) },
+        );
     }
 
     fn is_beside(&self, id: ResourceId) -> bool {

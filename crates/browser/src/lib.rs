@@ -38,6 +38,7 @@ mod browser;
 mod chain;
 mod main_thread;
 mod parser;
+mod trouble;
 
 use std::collections::VecDeque;
 
@@ -48,6 +49,7 @@ pub use browser::{Browser, Request};
 use chain::Chains;
 use main_thread::{MainThread, Task};
 use parser::Document;
+pub use trouble::{End, Trouble};
 
 /// How a page is loaded.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -206,6 +208,18 @@ impl<'p> Loader<'p> {
     /// If the page has no such resource.
     pub fn record(&self, id: ResourceId) -> &Record {
         &self.records[id as usize]
+    }
+
+    /// Whether the page cannot be shown as it should be without a resource: the document at the navigation's end and the
+    /// redirections to it, style sheets that a document refers to, and scripts that its parser waits for.
+    pub fn blocks(&self, id: ResourceId) -> bool {
+        let resource = &self.page.resources[id as usize];
+        self.chains.last(id) == self.main
+            || match (resource.kind, self.chains.place(self.page, id)) {
+                (Kind::Style, Cause::Parser { .. }) => true,
+                (Kind::Script, Cause::Parser { script, .. }) => script == ScriptMode::Sync,
+                _ => false,
+            }
     }
 
     /// The moments reached so far.

@@ -7,12 +7,14 @@
 //! What a world cannot do as the setup says, or not know of what a load asks, it says in its own documentation.
 
 mod certificate;
+mod fault;
 mod setup;
 mod technique;
 
 use base::{Duration, Instant};
 
 pub use certificate::{AUTHORITIES, Certificates, OCSP_LEN};
+pub use fault::{Faults, NetworkChange};
 pub use setup::{HostRtt, Setup, TlsScope};
 pub use technique::{Memory, Techniques};
 
@@ -39,6 +41,11 @@ pub struct Load {
     pub ended: Instant,
     /// What the browser remembers of it, and of what [`Setup::memory`] held.
     pub memory: Memory,
+    /// Resources that were not had at the first try, or not at all: what was tried, and what happened. In the page's order.
+    pub troubles: Vec<browser::Trouble>,
+    /// Requests that reached their servers more often than the page makes them: the resource, and how many times more. Not known
+    /// in the live world, where it is empty.
+    pub repeated: Vec<(page::ResourceId, u32)>,
 }
 
 impl Load {

@@ -5,7 +5,7 @@ use client::Transport;
 use page::Page;
 
 use crate::certificate::is_authority;
-use crate::{Memory, Techniques};
+use crate::{Faults, Memory, Techniques};
 
 /// Everything that a load depends on, besides the page and the seed.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,6 +43,8 @@ pub struct Setup {
     pub techniques: Techniques,
     /// What the client remembers of earlier visits.
     pub memory: Memory,
+    /// What breaks.
+    pub faults: Faults,
 }
 
 impl Setup {
@@ -67,6 +69,7 @@ impl Setup {
             connections_per_host: 6,
             techniques: Techniques::default(),
             memory: Memory::default(),
+            faults: Faults::default(),
         }
     }
 }

@@ -27,6 +27,7 @@
 //! carries, since the transports send different packets.
 
 mod connection;
+mod fault;
 mod names;
 mod queue;
 mod world;

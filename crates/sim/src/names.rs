@@ -6,8 +6,6 @@
 
 use base::{Duration, Instant};
 
-use load::Setup;
-
 /// How long the resolver waits for an answer before it asks again, and how often it asks.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TRIES: u32 = 4;
@@ -42,11 +40,10 @@ pub(crate) enum Step {
 }
 
 impl Names {
-    pub(crate) fn new(setup: &Setup, hosts: usize) -> Self {
-        let round_trip = setup.up.delay + setup.down.delay;
-        let think =
-            (setup.dns >= round_trip && !setup.dns.is_zero()).then(|| setup.dns.saturating_sub(round_trip));
-        Self { think, dns: setup.dns, asked: vec![(0, false); hosts] }
+    /// Look-ups of the names of so many hosts that take `dns`, over a link with this round trip.
+    pub(crate) fn new(dns: Duration, round_trip: Duration, hosts: usize) -> Self {
+        let think = (dns >= round_trip && !dns.is_zero()).then(|| dns.saturating_sub(round_trip));
+        Self { think, dns, asked: vec![(0, false); hosts] }
     }
 
     /// The browser asks for a name, or the moment has come that an earlier step named.
@@ -89,19 +86,10 @@ pub(crate) fn answer_len(name: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use client::Transport;
-
     use super::*;
 
     fn names(dns_ms: u64) -> Names {
-        let path = link::PathConfig { delay: Duration::from_millis(10), ..link::PathConfig::default() };
-        let setup = Setup {
-            down: path.clone(),
-            up: path,
-            dns: Duration::from_millis(dns_ms),
-            ..Setup::new(Transport::Http1)
-        };
-        Names::new(&setup, 1)
+        Names::new(Duration::from_millis(dns_ms), Duration::from_millis(20), 1)
     }
 
     #[test]

@@ -29,6 +29,10 @@ pub(crate) enum Event {
     Lookup { host: u32 },
     /// A name is known without a question.
     Resolved { host: u32 },
+    /// The client goes over to another network.
+    NetworkChange,
+    /// The application ends, and is started again.
+    Restart,
 }
 
 /// An end of a connection.

@@ -10,19 +10,20 @@ use load::{Load, Outcome, Setup};
 use page::Page;
 
 use crate::connection::{Connection, End};
+use crate::fault::Past;
 use crate::names::{Names, Step, answer_len, question_len};
 use crate::queue::{Alarm, Event, EventQueue, Side};
 
 /// A segment on its way, with the connection it belongs to.
 #[derive(Clone, Copy)]
-struct Packet {
-    connection: u32,
+pub(crate) struct Packet {
+    pub(crate) connection: u32,
     segment: tcp::Segment,
 }
 
 /// What crosses the access link.
 #[derive(Clone, Copy)]
-enum Crossing {
+pub(crate) enum Crossing {
     Tcp(Packet),
     /// A question for the name of a host, or its answer, and its bytes.
     Name {
@@ -49,10 +50,14 @@ impl link::Packet for Crossing {
 }
 
 /// A host besides its connections: its server, and the packets between it and the access link.
-struct Host<'p> {
-    server: origin::Server<'p>,
+pub(crate) struct Host<'p> {
+    pub(crate) server: origin::Server<'p>,
     tls: bool,
     protocol: origin::Protocol,
+    /// Connections that clients have tried to make.
+    dialled: u32,
+    /// When it goes away for good.
+    pub(crate) vanishes: Option<Instant>,
     /// One way between the access link and the server.
     distance: Duration,
     /// On that way, in order: all take the same time, so that each event finds its packet in front.
@@ -61,17 +66,21 @@ struct Host<'p> {
 }
 
 pub(crate) struct World<'p> {
-    page: &'p Page,
-    setup: &'p Setup,
-    now: Instant,
-    events: EventQueue,
-    browser: Browser<'p>,
-    browser_alarm: Alarm,
-    hosts: Vec<Host<'p>>,
-    connections: Vec<Connection>,
-    names: Names,
-    down: Path<Crossing>,
-    up: Path<Crossing>,
+    pub(crate) page: &'p Page,
+    pub(crate) setup: &'p Setup,
+    pub(crate) now: Instant,
+    pub(crate) events: EventQueue,
+    pub(crate) browser: Browser<'p>,
+    pub(crate) browser_alarm: Alarm,
+    pub(crate) hosts: Vec<Host<'p>>,
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) names: Names,
+    pub(crate) down: Path<Crossing>,
+    pub(crate) up: Path<Crossing>,
+    pub(crate) faults: origin::Faults,
+    pub(crate) rng: Rng,
+    /// What is left of what is over: an application that has ended, a network that was left.
+    pub(crate) past: Past,
     /// The first thing that went wrong between the engines.
     fault: Option<String>,
 }
@@ -79,10 +88,13 @@ pub(crate) struct World<'p> {
 impl<'p> World<'p> {
     pub(crate) fn new(page: &'p Page, setup: &'p Setup, seed: u64) -> Self {
         let rng = Rng::new(seed);
+        let faults = origin::Faults::new(setup.faults.hosts.clone(), rng.substream("faults"));
         let hosts = (0..).zip(&page.hosts).zip(setup.host_rtt.extra(page)).map(|((id, host), extra)| Host {
-            server: origin::Server::new(page, id, setup.think),
+            server: origin::Server::new(page, id, setup.think).with_faults(faults.clone()),
             tls: setup.secures(host),
             protocol: setup.protocol(page, host),
+            dialled: 0,
+            vanishes: faults.vanishes(&host.name),
             distance: extra / 2,
             to_server: VecDeque::new(),
             to_link: VecDeque::new(),
@@ -96,9 +108,12 @@ impl<'p> World<'p> {
             browser_alarm: Alarm::default(),
             hosts: hosts.collect(),
             connections: Vec::new(),
-            names: Names::new(setup, page.hosts.len()),
+            names: Names::new(setup.dns, setup.up.delay + setup.down.delay, page.hosts.len()),
             down: Path::new(&setup.down, rng.substream("link.down")),
             up: Path::new(&setup.up, rng.substream("link.up")),
+            faults,
+            rng,
+            past: Past::default(),
             fault: None,
         }
     }
@@ -107,6 +122,7 @@ impl<'p> World<'p> {
     pub(crate) fn run(mut self) -> Load {
         self.browser.start(self.now);
         self.pump();
+        self.expect_faults();
         while !self.browser.is_finished() {
             let Some((at, event)) = self.events.pop() else { break };
             if at.since(Instant::ZERO) > self.setup.give_up {
@@ -182,16 +198,18 @@ impl<'p> World<'p> {
                 self.pump();
             }
             Event::Resolved { host } => self.answered(host),
+            Event::NetworkChange => self.change_network(),
+            Event::Restart => self.restart(),
         }
     }
 
     /// Carries out what the browser has decided, until it has no more to say.
-    fn pump(&mut self) {
+    pub(crate) fn pump(&mut self) {
         loop {
             let mut quiet = true;
             // Requests first: what a connection that is there can take goes out before another is opened.
             while let Some(connection) = self.browser.poll_dirty() {
-                self.send(connection, Side::Client);
+                self.send(self.past.world_id(connection), Side::Client);
                 quiet = false;
             }
             while let Some(action) = self.browser.poll_action() {
@@ -199,7 +217,7 @@ impl<'p> World<'p> {
                 quiet = false;
             }
             while let Some(client::Secure { connection, resume }) = self.browser.poll_secure() {
-                self.secure(connection, resume);
+                self.secure(self.past.world_id(connection), resume);
                 quiet = false;
             }
             while let Some(connection) = self.browser.poll_verified() {
@@ -217,12 +235,14 @@ impl<'p> World<'p> {
         match action {
             Action::Resolve { host } => self.look_up(host),
             Action::Connect { connection, host, resume } => {
+                let connection = self.past.world_id(connection);
                 debug_assert_eq!(connection as usize, self.connections.len());
                 let entry = self.open(host, resume);
                 self.connections.push(entry);
                 self.send(connection, Side::Client);
             }
             Action::Close { connection } => {
+                let connection = self.past.world_id(connection);
                 self.connections[connection as usize].client.closing = true;
                 self.send(connection, Side::Client);
             }
@@ -260,6 +280,11 @@ impl<'p> World<'p> {
             origin_alarm: Alarm::default(),
         };
         let waits = self.setup.techniques.handshakes == client::Handshakes::WaitForSession;
+        if self.faults.refuses(&self.page.hosts[host as usize].name, entry.dialled) {
+            connection.server.over = true;
+            connection.server.tcp.abort(); // it answers every segment with a RST now
+        }
+        entry.dialled += 1;
         connection.client.held = waits && entry.tls;
         connection
     }
@@ -319,14 +344,14 @@ impl<'p> World<'p> {
                 if end.tls.is_none() {
                     end.open = true;
                 }
-                if side == Side::Client {
+                if let Some(id) = self.at_browser(id, side) {
                     self.browser.handle_connected(self.now, id);
                 }
             }
             tcp::Event::PeerClosed => end.eof = true,
             tcp::Event::Failed(error) => {
                 end.over = true;
-                if side == Side::Client {
+                if let Some(id) = self.at_browser(id, side) {
                     self.browser.handle_failed(self.now, id, &error.to_string());
                 }
             }
@@ -357,7 +382,7 @@ impl<'p> World<'p> {
         if std::mem::take(&mut end.eof) {
             // Nobody here goes on sending to a peer that has finished.
             end.closing = true;
-            if side == Side::Client {
+            if let Some(id) = self.at_browser(id, side) {
                 self.browser.handle_eof(self.now, id);
             }
         }
@@ -370,7 +395,9 @@ impl<'p> World<'p> {
             unreachable!("our own TLS model misread its peer: {error}");
         }
         if tls.poll_certificate() {
-            self.browser.handle_certificate(self.now, id);
+            if let Some(id) = self.at_browser(id, side) {
+                self.browser.handle_certificate(self.now, id);
+            }
         }
         self.note_secured(id, side);
         loop {
@@ -385,7 +412,7 @@ impl<'p> World<'p> {
         let end = self.connections[id as usize].end(side);
         if !end.open && !end.held && end.tls.as_ref().is_some_and(|t| t.can_send()) {
             end.open = true;
-            if side == Side::Client {
+            if let Some(id) = self.at_browser(id, side) {
                 self.browser.handle_secured(self.now, id);
             }
         }
@@ -393,7 +420,11 @@ impl<'p> World<'p> {
 
     fn hand_up(&mut self, id: u32, side: Side, chunk: Chunk) {
         match side {
-            Side::Client => self.browser.handle_input(self.now, id, chunk),
+            Side::Client => {
+                if let Some(id) = self.at_browser(id, side) {
+                    self.browser.handle_input(self.now, id, chunk);
+                }
+            }
             Side::Server => {
                 let entry = &mut self.connections[id as usize];
                 let server = &mut self.hosts[entry.host as usize].server;
@@ -409,7 +440,7 @@ impl<'p> World<'p> {
     }
 
     /// Lets an end write what it has to say, as far as TCP has room, and transmits what TCP lets go.
-    fn send(&mut self, id: u32, side: Side) {
+    pub(crate) fn send(&mut self, id: u32, side: Side) {
         self.note_secured(id, side);
         loop {
             // Again before each segment: sending makes room, and a window wider than that room must not cut it short.
@@ -434,6 +465,7 @@ impl<'p> World<'p> {
     }
 
     fn write(&mut self, id: u32, side: Side) {
+        let at_browser = self.at_browser(id, Side::Client);
         loop {
             let entry = &mut self.connections[id as usize];
             let host = entry.host as usize;
@@ -444,7 +476,7 @@ impl<'p> World<'p> {
                 return;
             }
             let mut application = |max: u64| match side {
-                Side::Client => self.browser.poll_transmit(self.now, id, max),
+                Side::Client => self.browser.poll_transmit(self.now, at_browser?, max),
                 Side::Server => self.hosts[host].server.poll_transmit(self.now, at_server, max),
             };
             let chunk = match &mut end.tls {
@@ -461,6 +493,9 @@ impl<'p> World<'p> {
             let Some(chunk) = chunk else { break };
             end.write(chunk);
         }
+        if side == Side::Server {
+            self.reset_if_broken(id);
+        }
         let entry = &mut self.connections[id as usize];
         let wants_close =
             side == Side::Server && self.hosts[entry.host as usize].server.wants_close(entry.at_server);
@@ -473,11 +508,17 @@ impl<'p> World<'p> {
     }
 
     fn enter_up(&mut self, crossing: Crossing) {
+        if self.past.is_stranded(&crossing) {
+            return;
+        }
         self.up.push(self.now, crossing);
         self.events.arm_up(self.up.next_time());
     }
 
     fn enter_down(&mut self, crossing: Crossing) {
+        if self.past.is_stranded(&crossing) {
+            return;
+        }
         self.down.push(self.now, crossing);
         self.events.arm_down(self.down.next_time());
     }
@@ -485,6 +526,9 @@ impl<'p> World<'p> {
     fn cross_to_server(&mut self, packet: Packet) {
         let id = self.connections[packet.connection as usize].host;
         let host = &mut self.hosts[id as usize];
+        if host.is_gone(self.now) {
+            return;
+        }
         if host.distance.is_zero() {
             return self.arrive(packet, Side::Server);
         }
@@ -495,6 +539,9 @@ impl<'p> World<'p> {
     fn cross_to_link(&mut self, packet: Packet) {
         let id = self.connections[packet.connection as usize].host;
         let host = &mut self.hosts[id as usize];
+        if host.is_gone(self.now) {
+            return;
+        }
         if host.distance.is_zero() {
             return self.enter_down(Crossing::Tcp(packet));
         }
@@ -504,25 +551,34 @@ impl<'p> World<'p> {
 
     fn into_load(mut self) -> Load {
         self.browser.finish_visit();
-        let connections =
-            self.browser.connections().zip(&self.connections).map(|(record, entry)| load::Connection {
-                record: record.clone(),
-                address: address(entry.host),
-                client: entry.client.tcp.stats().clone(),
-                server: entry.server.tcp.stats().clone(),
-            });
+        let records = self.past.records.iter().cloned();
+        let records = records.chain(self.browser.connections().map(|record| self.past.in_world(record)));
+        let connections = records.zip(&self.connections).map(|(record, entry)| load::Connection {
+            address: address(record.host),
+            record,
+            client: entry.client.tcp.stats().clone(),
+            server: entry.server.tcp.stats().clone(),
+        });
         let missing = self.fault.clone().or_else(|| self.browser.missing(self.now));
+        let mut requests = self.browser.requests();
+        let mut troubles = self.browser.troubles();
+        let of_troubles = troubles.iter_mut().flat_map(|t| &mut t.failures).map(|f| &mut f.connection);
+        for connection in requests.iter_mut().map(|r| &mut r.connection).chain(of_troubles) {
+            *connection = connection.map(|id| self.past.world_id(id));
+        }
         Load {
             outcome: missing.map_or(Outcome::Complete, Outcome::Incomplete),
             moments: *self.browser.moments(),
-            requests: self.browser.requests(),
+            requests,
             connections: connections.collect(),
-            lookups: self.browser.lookups(),
-            down: *self.down.stats(),
-            up: *self.up.stats(),
-            computed: self.browser.computed(),
+            lookups: self.past.lookups + self.browser.lookups(),
+            down: self.past.down.and_then(self.down.stats()),
+            up: self.past.up.and_then(self.up.stats()),
+            computed: self.past.computed + self.browser.computed(),
             ended: self.now,
             memory: load::Memory::of(&self.browser),
+            troubles,
+            repeated: self.hosts.iter().flat_map(|host| host.server.repeats()).collect(),
         }
     }
 }

@@ -1,0 +1,151 @@
+//! What breaks: connections that are cut off, a network that is left, an application that ends and begins again.
+
+use base::{Duration, Instant};
+use client::{ConnectionId, ConnectionRecord};
+use link::{Path, PathStats};
+
+use crate::names::Names;
+use crate::queue::{Event, Side};
+use crate::world::{Crossing, Host, World};
+
+/// What is over, and must still be counted, or be told from what is there.
+#[derive(Default)]
+pub(crate) struct Past {
+    /// Connections of the application that has ended: those of the one that runs are numbered from here on.
+    pub(crate) records: Vec<ConnectionRecord>,
+    /// Connections below this number are over a network that was left.
+    stranded: u32,
+    /// Names that it looked up, and time for which it computed.
+    pub(crate) lookups: u32,
+    pub(crate) computed: Duration,
+    /// The links of the network that was left.
+    pub(crate) down: LinkPast,
+    pub(crate) up: LinkPast,
+}
+
+/// What a link has counted that is no more there.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LinkPast(Option<PathStats>);
+
+impl LinkPast {
+    /// The sum of both links; of waits and queues the greater.
+    pub(crate) fn and_then(&self, now: &PathStats) -> PathStats {
+        let Some(before) = self.0 else { return *now };
+        PathStats {
+            packets_in: before.packets_in + now.packets_in,
+            bytes_in: before.bytes_in + now.bytes_in,
+            packets_out: before.packets_out + now.packets_out,
+            bytes_out: before.bytes_out + now.bytes_out,
+            dropped_loss: before.dropped_loss + now.dropped_loss,
+            dropped_outage: before.dropped_outage + now.dropped_outage,
+            dropped_queue: before.dropped_queue + now.dropped_queue,
+            queue_bytes_max: before.queue_bytes_max.max(now.queue_bytes_max),
+            wait_max: before.wait_max.max(now.wait_max),
+            wait_sum: before.wait_sum + now.wait_sum,
+            busy: before.busy + now.busy,
+        }
+    }
+}
+
+impl Past {
+    /// The number in the world of what the running application knows by `id`.
+    pub(crate) fn world_id(&self, id: ConnectionId) -> u32 {
+        id + self.records.len() as u32
+    }
+
+    pub(crate) fn in_world(&self, record: &ConnectionRecord) -> ConnectionRecord {
+        ConnectionRecord { id: self.world_id(record.id), ..record.clone() }
+    }
+
+    /// Whether this goes to an address that the client has no more, or comes from it.
+    pub(crate) fn is_stranded(&self, crossing: &Crossing) -> bool {
+        matches!(crossing, Crossing::Tcp(packet) if packet.connection < self.stranded)
+    }
+}
+
+impl Host<'_> {
+    /// Whether no packet reaches it any more.
+    pub(crate) fn is_gone(&self, now: Instant) -> bool {
+        self.vanishes.is_some_and(|at| at <= now)
+    }
+}
+
+impl World<'_> {
+    /// Asks for the moments at which something is to happen.
+    pub(crate) fn expect_faults(&mut self) {
+        if let Some(change) = &self.setup.faults.network_change {
+            self.events.push(Instant::ZERO + change.at, Event::NetworkChange);
+        }
+        if let Some(at) = self.setup.faults.restart {
+            self.events.push(Instant::ZERO + at, Event::Restart);
+        }
+    }
+
+    /// A connection's number at the browser that runs; `None` at the server's end, and if its browser is gone.
+    pub(crate) fn at_browser(&self, id: u32, side: Side) -> Option<ConnectionId> {
+        match side {
+            Side::Client => id.checked_sub(self.past.records.len() as u32),
+            Side::Server => None,
+        }
+    }
+
+    /// Resets a connection whose answer is cut off, once the client has what there is of it.
+    pub(crate) fn reset_if_broken(&mut self, id: u32) {
+        let entry = &mut self.connections[id as usize];
+        let (server, tcp) = (&self.hosts[entry.host as usize].server, &mut entry.server.tcp);
+        let all_there = tcp.unsent() == 0 && tcp.bytes_in_flight() == 0;
+        if !entry.server.over && all_there && server.wants_reset(entry.at_server) {
+            entry.server.over = true;
+            tcp.abort();
+        }
+    }
+
+    /// The client has another address: what is on the old link never arrives, and connections of old carry nothing any more.
+    pub(crate) fn change_network(&mut self) {
+        let Some(change) = &self.setup.faults.network_change else { return };
+        let rng = self.rng.substream("network after");
+        let fresh = |config, name| Path::new(config, rng.substream(name));
+        let before = std::mem::replace(&mut self.down, fresh(&change.down, "link.down"));
+        self.past.down = LinkPast(Some(*before.stats()));
+        let before = std::mem::replace(&mut self.up, fresh(&change.up, "link.up"));
+        self.past.up = LinkPast(Some(*before.stats()));
+        self.past.stranded = self.connections.len() as u32;
+        self.names = self.fresh_names();
+        self.browser.handle_network_change(self.now);
+        self.pump();
+    }
+
+    /// Look-ups on the network that there is now, none of which has been made.
+    fn fresh_names(&self) -> Names {
+        let (setup, change) = (self.setup, &self.setup.faults.network_change);
+        let (dns, up, down) = match change.as_ref().filter(|change| Instant::ZERO + change.at <= self.now) {
+            Some(change) => (change.dns, &change.up, &change.down),
+            None => (setup.dns, &setup.up, &setup.down),
+        };
+        Names::new(dns, up.delay + down.delay, self.page.hosts.len())
+    }
+
+    /// The application is gone, and so are its connections; another one begins with what it has left.
+    pub(crate) fn restart(&mut self) {
+        let kept = self.browser.kept();
+        self.past.records = self.browser.connections().cloned().collect();
+        self.past.lookups = self.browser.lookups();
+        self.past.computed = self.browser.computed();
+        for record in &mut self.past.records {
+            record.closed = record.closed.or(Some(self.now));
+        }
+        self.browser = self.setup.browser(self.page);
+        self.browser.resume(kept);
+        self.names = self.fresh_names();
+        for id in 0..self.connections.len() as u32 {
+            let end = &mut self.connections[id as usize].client;
+            if !end.over {
+                end.over = true;
+                end.tcp.abort();
+                self.send(id, Side::Client);
+            }
+        }
+        self.browser.start(self.now);
+        self.pump();
+    }
+}
