@@ -270,6 +270,12 @@ impl<C: Content> Client<C> {
             self.state = State::Open(open);
             return Ok(true);
         }
+        if open.connection.wants_reset() && open.wire.is_flushed() {
+            // The kernel sends a RST at once, and no more of what it still had to send (socket(7), SO_LINGER).
+            let abrupt = Some(std::time::Duration::ZERO);
+            let _ = rustix::net::sockopt::set_socket_linger(open.wire.stream().tcp(), abrupt);
+            return Err(Stop::End("an answer was cut off".into()));
+        }
         if open.connection.wants_close() && open.wire.is_flushed() {
             if let Some(fault) = open.fault {
                 return Err(Stop::End(fault));

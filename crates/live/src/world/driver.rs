@@ -228,6 +228,8 @@ impl Running<'_, '_> {
             computed: browser.computed(),
             ended,
             memory: load::Memory::of(browser),
+            troubles: browser.troubles(),
+            repeated: Vec::new(),
         };
         Near { load, ends: self.connections.iter().map(|c| c.ends).collect() }
     }

@@ -13,6 +13,7 @@ use page::Page;
 use super::connection::Secured;
 use super::dns::{self, Zone};
 use super::driver::Near;
+use super::fault;
 use super::kernel::{self, Kernel};
 use super::{Error, Run};
 use crate::emulator::{Config, DelayTo, Ends, Link};
@@ -66,9 +67,11 @@ impl Stage {
             prefix: 32,
             delay: *delay,
         };
+        // The emulator's clock does not begin with the navigation.
+        let lasting = |path: &link::PathConfig| link::PathConfig { outages: Vec::new(), ..path.clone() };
         let config = Config {
-            up: setup.up.clone(),
-            down: setup.down.clone(),
+            up: lasting(&setup.up),
+            down: lasting(&setup.down),
             delays: far.iter().filter(|(_, delay)| !delay.is_zero()).map(delay).collect(),
             seed,
             policy: Policy::Precise,
@@ -77,6 +80,7 @@ impl Stage {
         };
         let link = ends.join(&config, None)?;
         let (kernel, mut unmet) = kernel::set(&link, &setup.client_tcp, &setup.server_tcp)?;
+        unmet.extend(fault::unmet(setup));
         let tls = match (&setup.tls, authority) {
             (Some(tls), Some(authority)) => Some(secure(page, setup, tls, authority, &mut unmet)?),
             _ => None,
@@ -84,7 +88,7 @@ impl Stage {
         let (acceptor, secured) = tls.unzip();
         let stats = ServerStats::default();
         let (servers, servers_thread) =
-            serve(&Arc::new(page.clone()), setup, &link, &zone, acceptor, stats.clone())?;
+            serve(&Arc::new(page.clone()), setup, seed, &link, &zone, acceptor, stats.clone())?;
         if setup.techniques.handshakes == client::Handshakes::WaitForSession {
             unmet.push("a TLS handshake does not wait for another's session".into());
         }
@@ -230,6 +234,7 @@ fn secure(
 fn serve(
     page: &Arc<Page>,
     setup: &Setup,
+    seed: u64,
     link: &Link,
     zone: &Zone,
     acceptor: Option<Acceptor>,
@@ -239,9 +244,10 @@ fn serve(
     for (id, host) in (0..).zip(&page.hosts) {
         let address = SocketAddr::new(IpAddr::V4(zone[&host.name]), host.port);
         // Of two hosts that differ in the scheme alone the first is there.
-        if !listen.contains(&address) {
+        if !listen.contains(&address) && !fault::is_refused(setup, host) {
             listen.push(address);
-            sites.push(Recording::of_host(page.clone(), id, setup.think));
+            let faults = fault::of(setup, seed);
+            sites.push(Recording::of_host(page.clone(), id, setup.think).with_faults(faults));
         }
     }
     let spdy = setup.spdy.clone();
