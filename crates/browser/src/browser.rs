@@ -261,7 +261,8 @@ impl<'p> Browser<'p> {
         let (resource, asked) = (&self.page.resources[id as usize], self.client.request(id));
         let failures = asked.map_or(&[][..], |request| &request.failures);
         let end = match &self.record(id).progress {
-            Progress::Unknown if self.is_beside(id) => return None, // nobody had a question
+            // Nobody had a question, or nobody waits for the answer any more.
+            Progress::Unknown | Progress::Asked if self.is_beside(id) && failures.is_empty() => return None,
             Progress::Arrived | Progress::Used if failures.is_empty() => return None,
             Progress::Arrived | Progress::Used => End::Whole,
             Progress::Failed(why) => End::Failed(why.clone()),

@@ -15,6 +15,7 @@ use crate::pages::Collected;
 use crate::plan::Plan;
 use crate::result::{Key, LoadRow, emit};
 use crate::setting::World;
+use crate::technique::Technique;
 
 /// The plan.
 pub const PLAN: &str = "plan.toml";
@@ -32,6 +33,8 @@ pub const PAGES: &str = "pages.jsonl";
 pub const PROBLEMS: &str = "problems.jsonl";
 /// [`crate::result::LiveRow`]s, of a run in the live world.
 pub const LIVE: &str = "live.jsonl";
+/// [`crate::trouble::TroublesRow`]s, of a run in which things break or a browser tries again.
+pub const TROUBLES: &str = "troubles.jsonl";
 /// The [`crate::summary::Summary`].
 pub const SUMMARY: &str = "summary.json";
 
@@ -68,6 +71,8 @@ pub struct Rendered {
     pub connections: Vec<u8>,
     /// Its line in `live.jsonl`, if it was made in the live world.
     pub live: Vec<u8>,
+    /// Its line in `troubles.jsonl`; of no use where there is no such file.
+    pub troubles: Vec<u8>,
 }
 
 /// A run folder open for appending.
@@ -80,6 +85,8 @@ pub struct Folder {
     connections: File,
     /// In the live world.
     live: Option<File>,
+    /// Where there may be any.
+    troubles: Option<File>,
 }
 
 impl Folder {
@@ -101,7 +108,9 @@ impl Folder {
         write(dir, ENVIRONMENT, &json(env))?;
         write(dir, PAGES, &lines(pages.rows()))?;
         write(dir, PROBLEMS, &lines(pages.problems.iter()))?;
-        for rows in [LOADS, REQUESTS, CONNECTIONS].into_iter().chain(live_file(plan)) {
+        for rows in
+            [LOADS, REQUESTS, CONNECTIONS].into_iter().chain(live_file(plan)).chain(troubles_file(plan))
+        {
             write(dir, rows, b"")?;
         }
         write(dir, PLAN, plan.emit().as_bytes())?;
@@ -157,6 +166,7 @@ impl Folder {
             requests: append(REQUESTS)?,
             connections: append(CONNECTIONS)?,
             live: live_file(plan).map(append).transpose()?,
+            troubles: troubles_file(plan).map(append).transpose()?,
         })
     }
 
@@ -176,6 +186,7 @@ impl Folder {
             Some((&mut self.requests, REQUESTS, &rows.requests)),
             Some((&mut self.connections, CONNECTIONS, &rows.connections)),
             self.live.as_mut().map(|file| (file, LIVE, &rows.live)),
+            self.troubles.as_mut().map(|file| (file, TROUBLES, &rows.troubles)),
             Some((&mut self.loads, LOADS, &rows.load)),
         ];
         for (file, name, bytes) in files.into_iter().flatten() {
@@ -237,31 +248,47 @@ fn live_file(plan: &Plan) -> Option<&'static str> {
     (plan.world == World::Live).then_some(LIVE)
 }
 
+/// The file that a run has if it is to say what was missing and what was tried.
+fn troubles_file(plan: &Plan) -> Option<&'static str> {
+    plan.techniques.iter().any(Technique::makes_trouble).then_some(TROUBLES)
+}
+
 /// Cuts the files of rows behind the last load that all of them hold whole, and returns how many remain.
 fn cut(dir: &Path, plan: &Plan, keys: impl Iterator<Item = Key>) -> Result<u64, Error> {
     let mut loads = Whole::open(dir, LOADS)?;
     let mut requests = Whole::open(dir, REQUESTS)?;
     let mut connections = Whole::open(dir, CONNECTIONS)?;
-    let mut live = live_file(plan).map(|name| Whole::open(dir, name)).transpose()?;
+    let beside = live_file(plan).into_iter().chain(troubles_file(plan));
+    let mut beside = beside.map(|name| Whole::open(dir, name)).collect::<Result<Vec<_>, _>>()?;
     let mut done = 0;
     for key in keys {
         let Some(load) = loads.next::<LoadRow>()? else { break };
         if load.key != key
             || !requests.take(load.requests, &key)?
             || !connections.take(load.connections, &key)?
-            || !live.as_mut().map_or(Ok(true), |live| live.take(1, &key))?
+            || !take_one(&mut beside, &key)?
         {
             break;
         }
         done += 1;
-        for file in [&mut loads, &mut requests, &mut connections].into_iter().chain(&mut live) {
+        for file in [&mut loads, &mut requests, &mut connections].into_iter().chain(&mut beside) {
             file.kept = file.read;
         }
     }
-    for file in [loads, requests, connections].into_iter().chain(live) {
+    for file in [loads, requests, connections].into_iter().chain(beside) {
         file.cut()?;
     }
     Ok(done)
+}
+
+/// Whether each of the files with one row a load has that of `key` next.
+fn take_one(files: &mut [Whole], key: &Key) -> Result<bool, Error> {
+    for file in files {
+        if !file.take(1, key)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// A file of rows, read until the first line that is not one.

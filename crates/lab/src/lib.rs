@@ -43,6 +43,7 @@ pub mod stats;
 pub mod study;
 pub mod summary;
 pub mod technique;
+pub mod trouble;
 mod words;
 pub mod world;
 

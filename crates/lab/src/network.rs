@@ -356,7 +356,14 @@ impl Network {
         let (loss_down, loss_up) = (loss(self.loss_down_pct)?, loss(self.loss_up_pct)?);
         let delay = ms(self.rtt_ms) / 2;
         let jitter = ms(self.jitter_ms);
-        let path = |rate, loss, bytes| PathConfig { rate, delay, jitter, loss, queue: queue(bytes) };
+        let path = |rate, loss, bytes| PathConfig {
+            rate,
+            delay,
+            jitter,
+            loss,
+            queue: queue(bytes),
+            outages: Vec::new(),
+        };
         Ok((
             path(rate(&self.down)?.0, loss_down, self.queue_down_bytes),
             path(rate(&self.up)?.0, loss_up, self.queue_up_bytes),

@@ -63,7 +63,8 @@ impl Plan {
 
     /// Whether two loads of one page on one network over one transport may differ.
     pub fn is_random_on(&self, network: &Network) -> bool {
-        self.world == World::Live || network.is_random()
+        let random = self.techniques.iter().any(Technique::is_random);
+        self.world == World::Live || network.is_random() || random
     }
 
     /// The transports.

@@ -41,6 +41,7 @@ pub fn race(plan: &Plan, collected: &Collected, options: Options<'_>) -> Result<
     if track.world() != plan.world {
         return Err(Error::Asked(format!("the plan is for the {} world", plan.world)));
     }
+    technique::check_pages(plan, &collected.pages)?;
     let transports = plan.transports();
     let mut setups = Vec::new();
     for network in &plan.networks {

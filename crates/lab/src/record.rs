@@ -12,6 +12,7 @@ use crate::network::Network;
 use crate::result::{ConnectionRow, Key, LoadOutcome, LoadRow, RequestOutcome, RequestRow, emit};
 use crate::setting::{Congestion, HostRtt, Spdy, Stack, Think, Tls, TlsScope, ms};
 use crate::technique::{self, Technique};
+use crate::trouble;
 
 /// What the virtual world is set up with for `network`. Reads its traces, if it has any.
 pub fn setup(
@@ -44,7 +45,7 @@ pub fn setup(
         Spdy::Chrome2012 => spdy::Config::chrome_2012(version),
         Spdy::Chrome2013 => spdy::Config::chrome_2013(version),
     };
-    Ok(load::Setup {
+    let mut setup = load::Setup {
         transport,
         spdy: spdy::Config { keep_alive: None, ..spdy },
         down,
@@ -78,7 +79,10 @@ pub fn setup(
         connections_per_host: network.connections_per_host as usize,
         techniques: beyond.clone(),
         memory: load::Memory::default(),
-    })
+        faults: load::Faults::default(),
+    };
+    technique::break_things(&mut setup, techniques)?;
+    Ok(setup)
 }
 
 /// The constants of an era.
@@ -94,6 +98,7 @@ pub fn render(key: &Key, seed: u64, setup: &load::Setup, page: &Page, load: &loa
     let page = &*setup.furnish(page); // what was asked beside it has rows too
     let requests = requests(key, page, load);
     let mut out = Rendered::default();
+    emit(&trouble::row(key, page, load), &mut out.troubles);
     emit(&load_row(key, seed, page, load, &requests), &mut out.load);
     requests.iter().for_each(|row| emit(row, &mut out.requests));
     for connection in &load.connections {

@@ -77,6 +77,11 @@ const STUDIES: &[BuiltIn] = &[
         file: include_str!("../../../studies/bufferbloat.toml"),
         measure: measure::bufferbloat::measure,
     },
+    BuiltIn {
+        name: "reload",
+        file: include_str!("../../../studies/reload.toml"),
+        measure: measure::reload::measure,
+    },
 ];
 
 /// A study as its file has it.
@@ -90,6 +95,9 @@ pub struct Study {
     pub title: String,
     /// What was published, and how it was found.
     pub claim: String,
+    /// Whether loads that are not whole are what it counts; they are left out otherwise.
+    #[serde(default)]
+    pub counts_incomplete: bool,
     /// How our experiment differs from the published one, and what it leaves out.
     pub differs: Vec<String>,
     /// What a site owner should take from it.
@@ -128,6 +136,15 @@ pub struct PageSpec {
     /// Images: how many, and the bytes of each.
     #[serde(default)]
     pub images: Vec<[u64; 2]>,
+    /// Style sheets: how many, and the bytes of each.
+    #[serde(default)]
+    pub styles: Vec<[u64; 2]>,
+    /// How many of them, the last, are on a host of their own, `cdn.study.example`.
+    #[serde(default)]
+    pub styles_elsewhere: u64,
+    /// POSTs of 300 bytes.
+    #[serde(default)]
+    pub posts: u64,
     /// Bytes of a transfer that begins with the page, and that `onload` does not wait for; 0 for none.
     #[serde(default)]
     pub bulk_bytes: u64,

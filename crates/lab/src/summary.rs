@@ -14,6 +14,8 @@ use crate::plan::Plan;
 use crate::result::{AssumptionRow, LoadRow, PageRow, Phases, ProblemRow, rows};
 use crate::setting::World;
 use crate::stats::{Estimate, mean, median_estimate, round};
+use crate::technique::Technique;
+use crate::trouble::{self, Troubles};
 use crate::{agree, published, words};
 
 /// What a run says.
@@ -95,6 +97,9 @@ pub struct TransportSummary {
     pub overflows: f64,
     /// Where the mean page load time went.
     pub phases: Vec<PhaseMean>,
+    /// What was missing or came late, where the plan breaks things or says how a browser tries again.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub troubles: Option<Troubles>,
 }
 
 /// A part of the mean page load time.
@@ -211,10 +216,30 @@ pub fn summarise(dir: &Path) -> Result<Summary, Error> {
         notes: Vec::new(),
     };
     summary.notes = words::notes(&plan, &pages, &summary);
+    note_troubles(dir, &plan, &mut summary)?;
     if plan.world == World::Live {
         summary.notes.extend(words::live_notes(agree::live_notes(dir)?));
     }
     Ok(summary)
+}
+
+/// Enters what was missing, and says it.
+fn note_troubles(dir: &Path, plan: &Plan, summary: &mut Summary) -> Result<(), Error> {
+    if !plan.techniques.iter().any(Technique::makes_trouble) {
+        return Ok(());
+    }
+    let rows = trouble::read(dir)?;
+    for network in &mut summary.networks {
+        for transport in &mut network.transports {
+            let own = |row: &&trouble::TroublesRow| {
+                row.key.network == network.network && row.key.transport == transport.transport
+            };
+            let troubles = Troubles::of(rows.iter().filter(own));
+            summary.notes.extend(troubles.say(&format!("{} over {}", network.network, transport.transport)));
+            transport.troubles = Some(troubles);
+        }
+    }
+    Ok(())
 }
 
 fn network(plan: &Plan, network: &Network, loads: &Loads, pages: &[PageRow], unit: Unit) -> NetworkSummary {
@@ -265,6 +290,7 @@ fn transport(name: &str, loads: &[Load], unit: Unit) -> TransportSummary {
                 ms: average(&|l| part(&l.critical), 3, 1_000.0),
             })
             .collect(),
+        troubles: None,
     }
 }
 

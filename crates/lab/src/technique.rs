@@ -12,17 +12,22 @@
 //! the network, the transport and the seed alone, and on neither the order of loads nor the number of threads; and it is the
 //! same for a live load as for a virtual one. Each visit is of a run of the browser of its own: what is learned decays once when it
 //! is kept, as Chrome's did when it was saved. Without that a host that takes one connection at every visit would have two, as the
-//! estimate comes down to one from above, and is rounded up. The names of the last start, which Chrome looked up too, are left out.
+//! estimate comes down to one from above, and is rounded up. Nothing breaks at those visits. The
+//! names of the last start, which Chrome looked up too, are left out.
 //! What authorities have said of certificates is kept too, as Windows keeps it on disk, and so by the system's browsers; but a
 //! load whose certificates are asked about, without a predictor, is the first one unless `visits=N` says otherwise.
+
+mod fault;
 
 use std::fmt;
 use std::str::FromStr;
 
+use base::Duration;
 use client::{Deployment, Handshakes, Pipelining, Preconnect, Racing, Retry, Timeouts, Transport};
 use page::Page;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::setting::{MS_MAX, Tls, Unknown, ms};
@@ -63,6 +68,14 @@ pub enum Technique {
     Stapling,
     /// The client carries the certificate of the page's host.
     Pinned,
+    /// Something breaks at the servers.
+    Fault(origin::Fault),
+    /// Nothing gets through: from when, and for how long.
+    Blackhole(Duration, Duration),
+    /// The machine goes over to another network: when, and which.
+    NetworkChange(Duration, String),
+    /// The application ends, and is started again.
+    Restart(Duration),
 }
 
 /// What is asked about a certificate.
@@ -92,7 +105,7 @@ struct Switch {
     about: &'static str,
 }
 
-const SWITCHES: [Switch; 13] = [
+const SWITCHES: [Switch; 17] = [
     Switch {
         name: "false-start",
         values: "",
@@ -126,7 +139,7 @@ const SWITCHES: [Switch; 13] = [
     Switch {
         name: "retry",
         values: "=firefox|reloading",
-        about: "requests that failed are sent again: by Firefox's rules, or three times each",
+        about: "requests that failed are sent again: by Firefox's rules, or three times each, silence being a failure too",
     },
     Switch {
         name: "timeouts",
@@ -157,6 +170,26 @@ const SWITCHES: [Switch; 13] = [
         name: "pinned",
         values: "",
         about: "the client carries the certificate of the page's host, and asks nothing about it",
+    },
+    Switch {
+        name: "fault",
+        values: "=refuse|hang|reset|vanish[:HOST|:HOST/PATH|:/PATH][:once|:SHARE][@N]",
+        about: "connections refused, requests never answered, answers cut off (after N bytes), hosts gone (after N ms); may be repeated",
+    },
+    Switch {
+        name: "blackhole",
+        values: "=FROM+FOR",
+        about: "every packet is lost from so many ms on, for so many; may be repeated",
+    },
+    Switch {
+        name: "network-change",
+        values: "=AT:NETWORK",
+        about: "after so many ms the client is on another network, with another address",
+    },
+    Switch {
+        name: "restart",
+        values: "=AT",
+        about: "after so many ms the browser ends and is started again; with retry=reloading it goes on where it was",
     },
 ];
 
@@ -197,6 +230,12 @@ impl fmt::Display for Technique {
             Technique::CertTimeoutMs(limit) => write!(f, "cert-timeout={limit}"),
             Technique::Stapling => f.write_str("stapling"),
             Technique::Pinned => f.write_str("pinned"),
+            Technique::Fault(fault) => write!(f, "fault={}", fault::Written(fault)),
+            Technique::Blackhole(from, lasts) => {
+                write!(f, "blackhole={}+{}", from.as_millis_f64(), lasts.as_millis_f64())
+            }
+            Technique::NetworkChange(at, to) => write!(f, "network-change={}:{to}", at.as_millis_f64()),
+            Technique::Restart(at) => write!(f, "restart={}", at.as_millis_f64()),
         }
     }
 }
@@ -257,6 +296,15 @@ fn read(name: &str, value: Option<&str>) -> Option<Technique> {
         ("cert-timeout", Some(text)) => span(text).map(Technique::CertTimeoutMs),
         ("stapling", None) => Some(Technique::Stapling),
         ("pinned", None) => Some(Technique::Pinned),
+        ("fault", Some(text)) => fault::read(text).map(Technique::Fault),
+        ("blackhole", Some(text)) => {
+            fault::read_span(text).map(|(from, lasts)| Technique::Blackhole(from, lasts))
+        }
+        ("network-change", Some(text)) => {
+            let (at, to) = text.split_once(':')?;
+            Some(Technique::NetworkChange(fault::read_ms(at)?, to.to_owned()))
+        }
+        ("restart", Some(text)) => fault::read_ms(text).map(Technique::Restart),
         _ => None,
     }
 }
@@ -278,7 +326,12 @@ impl From<Technique> for String {
 pub(crate) fn check(plan: &Plan) -> Result<(), String> {
     let switch = |t: &Technique| std::mem::discriminant(t);
     for (i, technique) in plan.techniques.iter().enumerate() {
-        if let Some(other) = plan.techniques[..i].iter().find(|other| switch(other) == switch(technique)) {
+        let repeatable = matches!(technique, Technique::Fault(_) | Technique::Blackhole(..));
+        let contradicts = |other: &&Technique| match repeatable {
+            true => *other == technique,
+            false => switch(other) == switch(technique),
+        };
+        if let Some(other) = plan.techniques[..i].iter().find(contradicts) {
             return Err(format!("'{technique}' contradicts '{other}': each switch is set once"));
         }
         useful(plan, technique)?;
@@ -329,6 +382,13 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
         Technique::Pipelining(_) | Technique::Preconnect(Preconnect::BlindTwo) if !speaks(true) => {
             without("it is for HTTP/1.1 (--transports http1)".into())
         }
+        Technique::Timeouts if plan.techniques.contains(&Technique::Retry(RetryRule::Reloading)) => without(
+            "retry=reloading has limits of its own, which are shorter; leave one of the two out".into(),
+        ),
+        Technique::NetworkChange(_, to) => match Network::named(to) {
+            Ok(_) => Ok(()),
+            Err(e) => Err(format!("'{technique}': {e}")),
+        },
         Technique::SpdyHosts(_) if !speaks(false) => {
             without("no transport is SPDY (--transports spdy3.1)".into())
         }
@@ -336,12 +396,66 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
     }
 }
 
-/// What a load's setup has of `techniques`, but for TLS.
+/// What is wrong with a plan's faults, once its pages are known: they are meant for what no page has.
+pub(crate) fn check_pages(plan: &Plan, pages: &[Page]) -> Result<(), Error> {
+    let lost = |t: &&Technique| matches!(t, Technique::Fault(fault) if !fault::befalls(fault, pages));
+    match plan.techniques.iter().find(lost) {
+        Some(technique) => Err(Error::Asked(format!(
+            "techniques: '{technique}' has nothing to act on: no page has such a host or resource"
+        ))),
+        None => Ok(()),
+    }
+}
+
+impl Technique {
+    /// Whether it makes two runs of one load differ.
+    pub(crate) fn is_random(&self) -> bool {
+        matches!(self, Technique::Fault(origin::Fault { often: origin::Often::Share(share), .. }) if *share < 1.0)
+    }
+
+    /// Whether a race with it is to say, load by load, what was missing and what was tried.
+    pub(crate) fn makes_trouble(&self) -> bool {
+        matches!(
+            self,
+            Technique::Fault(_)
+                | Technique::Blackhole(..)
+                | Technique::NetworkChange(..)
+                | Technique::Restart(_)
+                | Technique::Retry(_)
+        )
+    }
+}
+
+/// Puts what breaks into a load's setup.
+pub(crate) fn break_things(setup: &mut load::Setup, techniques: &[Technique]) -> Result<(), Error> {
+    for technique in techniques {
+        match technique {
+            Technique::Fault(fault) => setup.faults.hosts.push(fault.clone()),
+            Technique::NetworkChange(at, to) => {
+                setup.faults.network_change = Some(fault::network_change(*at, to)?);
+            }
+            Technique::Restart(at) => setup.faults.restart = Some(*at),
+            _ => {}
+        }
+    }
+    for technique in techniques {
+        if let Technique::Blackhole(from, lasts) = technique {
+            fault::blackhole(setup, *from, *lasts);
+        }
+    }
+    Ok(())
+}
+
+/// What a load's setup has of `techniques`, but for TLS and what breaks.
 pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
     let mut out = load::Techniques::default();
     for technique in techniques {
         match technique {
             Technique::FalseStart | Technique::Visits(_) => {}
+            Technique::Fault(_)
+            | Technique::Blackhole(..)
+            | Technique::NetworkChange(..)
+            | Technique::Restart(_) => {} // see `break_things`
             Technique::Preconnect(policy) => out.preconnect = *policy,
             Technique::RacingMs(delay) => out.racing = Racing { delay: ms(*delay), ..Racing::FIREFOX },
             Technique::TlsWait => out.handshakes = Handshakes::WaitForSession,
@@ -349,7 +463,9 @@ pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
                 out.pipelining = Some(Pipelining { depth_max: *depth_max, ..Pipelining::FIREFOX });
             }
             Technique::Retry(RetryRule::Firefox) => out.retry = Retry::FIREFOX,
-            Technique::Retry(RetryRule::Reloading) => out.retry = Retry::RELOADING,
+            Technique::Retry(RetryRule::Reloading) => {
+                (out.retry, out.timeouts) = (Retry::RELOADING, Timeouts::RELOADING);
+            }
             Technique::Timeouts => out.timeouts = Timeouts::CHROME,
             Technique::SpdyHosts(None) => out.deployment = Deployment::PageHost,
             Technique::SpdyHosts(Some(hosts)) => out.deployment = Deployment::Hosts(hosts.clone()),
@@ -380,7 +496,9 @@ pub(crate) fn remembering(
     });
     for visit in 0..asked.unwrap_or(if learns { VISITS } else { 0 }) {
         let seed = base::Rng::new(seed).substream(&format!("visit {visit}")).seed();
-        let mut memory = sim::load(page, &setup, seed).memory;
+        let mut whole = load::Setup { faults: load::Faults::default(), ..setup.clone() };
+        (whole.up.outages, whole.down.outages) = Default::default();
+        let mut memory = sim::load(page, &whole, seed).memory;
         let mut learned = client::Learned::from_rows(memory.learned, Vec::new());
         learned.decay();
         memory.learned = learned.rows().collect();

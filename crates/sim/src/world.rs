@@ -394,10 +394,10 @@ impl<'p> World<'p> {
         if let Err(error) = tls.handle_input(self.now, chunk) {
             unreachable!("our own TLS model misread its peer: {error}");
         }
-        if tls.poll_certificate() {
-            if let Some(id) = self.at_browser(id, side) {
-                self.browser.handle_certificate(self.now, id);
-            }
+        if tls.poll_certificate()
+            && let Some(id) = self.at_browser(id, side)
+        {
+            self.browser.handle_certificate(self.now, id);
         }
         self.note_secured(id, side);
         loop {

@@ -21,6 +21,7 @@ fn transport(name: &str, plt: f64, connections: f64) -> TransportSummary {
         retransmits: 0.5,
         timeouts: 0.0,
         overflows: 0.5,
+        troubles: None,
         phases: vec![PhaseMean { phase: "receive".into(), ms: plt }],
     }
 }

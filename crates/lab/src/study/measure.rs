@@ -6,6 +6,7 @@ pub(super) mod false_start;
 pub(super) mod flow_control;
 pub(super) mod initial_window;
 pub(super) mod preconnect;
+pub(super) mod reload;
 pub(super) mod spdy_real_sites;
 pub(super) mod spdy_vs_http;
 pub(super) mod tls_record_size;
@@ -33,6 +34,37 @@ pub(super) struct Sample {
     pub unused: u32,
     /// The page's requests, in the arms that have one page.
     pub spans: Vec<Span>,
+    /// Its connections, there too, if there are several.
+    pub lines: Vec<Line>,
+    /// What became of it where things break.
+    pub fate: Fate,
+}
+
+/// A connection's life, in milliseconds from the navigation.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Line {
+    pub opened: f64,
+    /// It could carry requests.
+    pub ready: Option<f64>,
+    pub spare: bool,
+    /// Its end, or that of the load.
+    pub ended: f64,
+    /// Its requests, from their sending to their end.
+    pub requests: Vec<(f64, f64)>,
+}
+
+/// What became of a load where things break.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Fate {
+    /// Something is missing without which the page cannot be shown as it should be.
+    pub broken: bool,
+    /// Resources that are missing.
+    pub missing: u32,
+    /// What is missing is named, each resource with what happened to it or to what leads to it, and nothing else is.
+    pub told: bool,
+    /// Requests that are not idempotent which reached their servers too often.
+    pub doubled: u32,
+    pub bytes_down: u64,
 }
 
 /// A request's phases, in milliseconds from the navigation.
@@ -50,6 +82,7 @@ impl Sample {
     pub fn new(page: usize, job: &Job<'_>, load: &load::Load, detailed: bool) -> Self {
         let whole = load.outcome == load::Outcome::Complete;
         let spans = if detailed { load.requests.iter().filter_map(Span::new).collect() } else { Vec::new() };
+        let lines = if detailed && load.connections.len() > 1 { Line::all(load) } else { Vec::new() };
         Self {
             page,
             network: job.network,
@@ -59,6 +92,47 @@ impl Sample {
             connections: load.connections.len() as u32,
             unused: load.connections.iter().filter(|c| c.record.requests == 0).count() as u32,
             spans,
+            lines,
+            fate: Fate::new(job.page, load),
+        }
+    }
+}
+
+impl Line {
+    fn all(load: &load::Load) -> Vec<Self> {
+        let of = |c: &load::Connection| {
+            let record = &c.record;
+            let own = load.requests.iter().filter(|r| r.connection == Some(record.id));
+            let span = |r: &browser::Request| Some((ms(r.timing?.sent?), ms(r.record.complete?)));
+            Self {
+                opened: ms(record.opened),
+                ready: record.secured.or(record.connected).map(ms),
+                spare: record.purpose == client::Purpose::Spare,
+                ended: ms(record.closed.unwrap_or(load.ended)),
+                requests: own.filter_map(span).collect(),
+            }
+        };
+        load.connections.iter().map(of).collect()
+    }
+}
+
+impl Fate {
+    fn new(page: &page::Page, load: &load::Load) -> Self {
+        let missing = || load.troubles.iter().filter(|t| t.is_missing());
+        // Counted apart from what the client says of itself: by what the page could use.
+        let unused = load.requests.iter().filter(|r| r.record.used.is_none()).count();
+        let explained = |t: &browser::Trouble| match &t.end {
+            browser::End::Failed(why) => !why.is_empty(),
+            browser::End::NeverAsked => page.resources[t.resource as usize].cause.parent().is_some(),
+            browser::End::Whole | browser::End::Unfinished(_) => false,
+        };
+        let posts = load.repeated.iter().filter(|(id, _)| page.resources[*id as usize].method == "POST");
+        Self {
+            broken: missing().any(|t| t.blocks),
+            missing: missing().count() as u32,
+            told: missing().count() == unused && missing().all(explained),
+            doubled: posts.map(|(_, times)| times).sum(),
+            bytes_down: load.down.bytes_in,
         }
     }
 }
@@ -154,6 +228,10 @@ pub enum Shape {
     Steps,
     /// A row a series; points are spans, from along to up.
     Spans,
+    /// A row a series: a bar from nought to its one point, along. What has no point has no bar.
+    Bars,
+    /// A row a series: its first point is a life, from along to up, drawn as a frame; the others are what filled it.
+    Lives,
 }
 
 /// Points under one name.

@@ -48,7 +48,8 @@ pub fn run(study: Study, options: Options<'_>) -> Result<Option<Findings>, Error
         loads.push(ArmLoads { arm: arm.clone(), pages: pages.len(), samples });
     }
     let all = loads.iter().flat_map(|arm| &arm.samples);
-    let incomplete = all.filter(|sample| sample.plt_ms.is_none()).count() as u64;
+    let left_out = |sample: &&Sample| sample.plt_ms.is_none() && !study.counts_incomplete;
+    let incomplete = all.filter(left_out).count() as u64;
     let built_in = STUDIES.iter().find(|built_in| built_in.name == study.name);
     let (measured, figures) = built_in.map(|built_in| (built_in.measure)(&loads)).unwrap_or_default();
     let figure = |key: &str| measured.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
@@ -112,10 +113,38 @@ fn build(spec: &PageSpec) -> Result<Page, Error> {
         after_load: true,
         ..Resource::get("/bulk", Kind::Media, cause)
     });
-    let resources = std::iter::once(root).chain(bulk).chain(sizes.enumerate().map(image)).collect();
-    let host = Host { scheme_tls: true, port: 443, ..Host::new("www.study.example") };
-    Page::new(spec.id.clone(), vec![host], resources)
+    let images = sizes.enumerate().map(image);
+    let resources = std::iter::once(root).chain(bulk).chain(styles(spec, cause)).chain(images);
+    let host = |name| Host { scheme_tls: true, port: 443, ..Host::new(name) };
+    let mut hosts = vec![host("www.study.example")];
+    if spec.styles_elsewhere > 0 {
+        hosts.push(host("cdn.study.example"));
+    }
+    Page::new(spec.id.clone(), hosts, resources.collect())
         .map_err(|e| Error::Asked(format!("page '{}': {e}", spec.id)))
+}
+
+/// A page's style sheets, some of them elsewhere, and its POSTs.
+fn styles(spec: &PageSpec, cause: Cause) -> impl Iterator<Item = Resource> {
+    let sizes: Vec<u64> = spec.styles.iter().flat_map(|[count, bytes]| (0..*count).map(|_| *bytes)).collect();
+    let at_home = (sizes.len() as u64).saturating_sub(spec.styles_elsewhere);
+    let style = move |(n, body_len): (u64, u64)| {
+        let mut style = Resource {
+            host: u32::from(n >= at_home),
+            body_len,
+            ..Resource::get(format!("/style/{n}.css"), Kind::Style, cause)
+        };
+        style.response.push("ETag", format!("\"{n}\""));
+        style.response.push("Accept-Ranges", "bytes");
+        style
+    };
+    let post = move |n| Resource {
+        method: "POST".into(),
+        request_body_len: 300,
+        body_len: 20,
+        ..Resource::get(format!("/count/{n}"), Kind::Xhr, cause)
+    };
+    (0..).zip(sizes).map(style).chain((0..spec.posts).map(post))
 }
 
 /// The loads of a plan, in its order; `None` if cancelled.

@@ -59,6 +59,18 @@ fn what_is_written_is_read() {
         "cert-timeout=2000",
         "stapling",
         "pinned",
+        "fault=refuse:cdn.example",
+        "fault=refuse:once",
+        "fault=reset:0.01@20000",
+        "fault=reset",
+        "fault=hang:a.example/app.js?v=1.2:once",
+        "fault=hang:/app.js",
+        "fault=vanish:a.example@2000",
+        "fault=vanish:0.5",
+        "blackhole=2000+3000",
+        "network-change=3000:3g",
+        "network-change=0:1000/500/40/1",
+        "restart=1500",
     ];
     for text in written {
         let technique: Technique = text.parse().unwrap();
@@ -74,6 +86,24 @@ fn an_unknown_switch_or_value_is_named_beside_what_there_is() {
     let says = |text: &str| text.parse::<Technique>().unwrap_err().to_string();
     assert!(says("warp").starts_with("'warp' is no switch; there are false-start, preconnect=learned|"));
     for bad in ["preconnect", "preconnect=all", "racing=0", "racing=x", "visits", "visits=0", "visits=101"] {
+        let name = bad.split('=').next().unwrap();
+        assert!(says(bad).starts_with(&format!("'{bad}' is not how {name} is switched: {name}")), "{bad}");
+    }
+    for bad in [
+        "fault",
+        "fault=burn",
+        "fault=refuse:/x",
+        "fault=refuse:a.example@3",
+        "fault=reset:once:0.5",
+        "fault=reset:2",
+        "fault=hang:a.example:b.example",
+        "fault=vanish:once",
+        "blackhole=2000",
+        "blackhole=1+0",
+        "network-change=3g",
+        "restart",
+        "restart=-1",
+    ] {
         let name = bad.split('=').next().unwrap();
         assert!(says(bad).starts_with(&format!("'{bad}' is not how {name} is switched: {name}")), "{bad}");
     }
@@ -109,6 +139,10 @@ fn switches_that_contradict_each_other_or_have_nothing_to_act_on_are_refused() {
         (&["http1"], Tls::Tls12, &["cert-timeout=1"], "nobody asks about certificates"),
         (&["http1"], Tls::Tls12, &["visits=2"], "nothing learns from visits"),
         (&["http1"], Tls::Tls12, &["preconnect=blind-two", "visits=2"], "nothing learns from visits"),
+        (&["http1"], Tls::Tls12, &["fault=hang:once", "fault=hang:once"], "contradicts"),
+        (&["http1"], Tls::Tls12, &["restart=1", "restart=2"], "'restart=2' contradicts 'restart=1'"),
+        (&["http1"], Tls::Tls12, &["network-change=5:5g"], "unknown network '5g'"),
+        (&["http1"], Tls::Tls12, &["retry=reloading", "timeouts"], "has limits of its own"),
     ];
     for (transports, tls, techniques, says) in cases {
         let error = plan(transports, tls, techniques).check().unwrap_err();

@@ -1,5 +1,7 @@
 //! Pictures of studies: points, lines, steps and spans, as SVG.
 
+mod rows;
+
 use std::fmt::Write as _;
 
 use lab::study::{Figure, Series, Shape, rounded};
@@ -59,6 +61,9 @@ impl Axis {
 
 /// Draws a figure; nothing if it has nothing to show.
 pub(super) fn draw(html: &mut String, figure: &Figure) {
+    if matches!(figure.shape, Shape::Bars | Shape::Lives) {
+        return rows::draw(html, figure);
+    }
     let points = || figure.series.iter().flat_map(|s| s.points.iter().copied());
     let spans = figure.shape == Shape::Spans;
     let log = figure.shape == Shape::Scatter;
@@ -83,6 +88,7 @@ pub(super) fn draw(html: &mut String, figure: &Figure) {
         Shape::Spans => bars(html, &figure.series, &along),
         Shape::Scatter => scatter(html, &figure.series, &along, &up),
         Shape::Lines | Shape::Steps => curves(html, figure, &along, &up),
+        Shape::Bars | Shape::Lives => unreachable!("drawn by the row"),
     }
     if legend > 0.0 {
         names(html, &figure.series);

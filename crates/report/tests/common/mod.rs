@@ -213,6 +213,7 @@ fn summary(pages: u32) -> Summary {
         retransmits: 1.0,
         timeouts: 0.0,
         overflows: 1.0,
+        troubles: None,
         phases: ["wait", "receive"].map(|p| PhaseMean { phase: p.into(), ms: plt_ms / 2.0 }).into(),
     };
     let pair =

@@ -1,13 +1,13 @@
-//! How often a request waits for a lost SYN.
+//! How often a request waits for a lost SYN, and what the spare is good for afterwards.
 
-use super::{ArmLoads, Figure, Measured, Series, Shape};
+use super::{ArmLoads, Figure, Line, Measured, Sample, Series, Shape, mean};
 
 /// A wait for the connection from which on a SYN must have waited for its first timeout of 3 s.
 const STALL_MS: f64 = 2_900.0;
 
-/// Arms: without, with.
+/// Arms: without, with; and the same far away, with a second request that comes while the first is being answered.
 pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
-    let [without, with] = arms else { return Default::default() };
+    let [without, with, far_without, far_with] = arms else { return Default::default() };
     let waits = |arm: &ArmLoads| -> Vec<f64> {
         arm.samples.iter().filter_map(|s| s.spans.first()).map(|span| span.sent).collect()
     };
@@ -25,6 +25,7 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         ("without_one_in", one_in(&a)),
         ("with_one_in", one_in(&b)),
         ("with_one_in_independent", one_in(&b)),
+        ("spare_saves_rtts", (second_waits(far_without) - second_waits(far_with)) / far_with.rtt(0)),
     ];
     let tail = |s: Series| Series { points: s.points.into_iter().filter(|p| p.0 >= 150.0).collect(), ..s };
     let figure = Figure {
@@ -37,5 +38,41 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         shape: Shape::Steps,
         series: vec![tail(line("without", &a)), tail(line("racing after 250 ms", &b))],
     };
-    (measured, vec![figure])
+    let raced = with.samples.iter().find(|s| s.lines.iter().any(|line| line.spare));
+    let far = |arm: &ArmLoads| arm.samples.first().cloned();
+    let lives = [
+        ("a SYN is lost, raced", raced.cloned()),
+        ("300 ms away, without", far(far_without)),
+        ("300 ms away, raced", far(far_with)),
+    ];
+    let lives = Figure {
+        caption: "Three loads, connection by connection: from when it is opened to the load's end, with its requests in it. \
+                  The spare is open, and idle, before its first request."
+            .into(),
+        x: "ms".into(),
+        y: String::new(),
+        shape: Shape::Lives,
+        series: lives.into_iter().flat_map(|(name, sample)| rows(name, sample)).collect(),
+    };
+    (measured, vec![figure, lives])
+}
+
+/// How long the second request of a load waits for a connection to be made, on average.
+fn second_waits(arm: &ArmLoads) -> f64 {
+    let wait = |s: &Sample| Some(s.spans.get(1)?.connect.map_or(0.0, |[from, to]| to - from));
+    mean(arm.samples.iter().filter_map(wait))
+}
+
+/// A row a connection.
+fn rows(name: &str, sample: Option<Sample>) -> Vec<Series> {
+    let lines = sample.map(|s| s.lines).unwrap_or_default();
+    let row = |(n, line): (usize, &Line)| {
+        let spare = if line.spare { " (spare)" } else { "" };
+        let requests = line.requests.iter().copied();
+        Series {
+            name: format!("{name}: {}{spare}", n + 1),
+            points: std::iter::once((line.opened, line.ended)).chain(requests).collect(),
+        }
+    };
+    lines.iter().enumerate().map(row).collect()
 }

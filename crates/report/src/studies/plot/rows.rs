@@ -1,0 +1,117 @@
+//! Figures that are as high as they have rows: bars, and lives with what filled them.
+
+use std::fmt::Write as _;
+
+use lab::study::{Figure, Series, Shape, rounded};
+
+use super::{Axis, TOP, label};
+use crate::html::{COLOURS, escape};
+
+const WIDTH: f64 = 380.0;
+const NAME: f64 = 190.0;
+const ROW: f64 = 17.0;
+
+/// Rows whose names have the same beginning up to this have a group, and its colour stands for what comes after.
+const GROUP: &str = ": ";
+
+pub(super) fn draw(html: &mut String, figure: &Figure) {
+    let ends = figure.series.iter().flat_map(|s| &s.points).flat_map(|(x, y)| match figure.shape {
+        Shape::Lives => [*x, *y],
+        _ => [*x, 0.0],
+    });
+    let ends: Vec<f64> = ends.collect();
+    let Some(along) = Axis::over(ends.into_iter(), false) else { return };
+    let height = ROW * figure.series.len() as f64;
+    let _ = write!(
+        html,
+        "<figure><svg width=\"{}\" height=\"{}\" role=\"img\"><title>{}</title>",
+        NAME + WIDTH + 60.0,
+        TOP + height + 40.0,
+        escape(&figure.caption)
+    );
+    axis(html, figure, &along, height);
+    for (i, series) in figure.series.iter().enumerate() {
+        let top = TOP + ROW * i as f64;
+        let _ = write!(
+            html,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            NAME - 6.0,
+            top + 12.0,
+            escape(&series.name)
+        );
+        match figure.shape {
+            Shape::Lives => life(html, series, &along, top, i),
+            _ => bar(html, series, &along, top, colour(figure, series)),
+        }
+    }
+    let _ = writeln!(html, "</svg><figcaption>{}</figcaption></figure>", escape(&figure.caption));
+}
+
+fn at(along: &Axis, value: f64) -> f64 {
+    NAME + WIDTH * along.at(value)
+}
+
+fn axis(html: &mut String, figure: &Figure, along: &Axis, height: f64) {
+    let _ =
+        write!(html, "<rect class=\"axis\" x=\"{NAME}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{height}\"/>");
+    for tick in along.ticks() {
+        let x = at(along, tick);
+        let _ = write!(
+            html,
+            "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text><path class=\"axis\" d=\"M{x:.1} {TOP}v{height}\" stroke-dasharray=\"2 5\"/>",
+            TOP + height + 15.0,
+            label(tick)
+        );
+    }
+    let _ = write!(
+        html,
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+        NAME + WIDTH / 2.0,
+        TOP + height + 33.0,
+        escape(&figure.x)
+    );
+}
+
+/// One colour for each of what comes after the group's name.
+fn colour(figure: &Figure, series: &Series) -> &'static str {
+    let member = |s: &Series| s.name.split_once(GROUP).map_or(String::new(), |(_, member)| member.to_owned());
+    let mut members: Vec<String> = figure.series.iter().map(member).collect();
+    members.sort();
+    members.dedup();
+    let own = members.iter().position(|m| *m == member(series)).unwrap_or(0);
+    COLOURS[own % COLOURS.len()]
+}
+
+fn bar(html: &mut String, series: &Series, along: &Axis, top: f64, colour: &str) {
+    let Some((value, _)) = series.points.first() else {
+        let _ = write!(html, "<text x=\"{:.1}\" y=\"{:.1}\">none</text>", NAME + 4.0, top + 12.0);
+        return;
+    };
+    let (from, to) = (at(along, value.min(0.0)), at(along, value.max(0.0)));
+    let _ = write!(
+        html,
+        "<rect x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{colour}\" fill-opacity=\".75\"/><text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+        top + 3.0,
+        (to - from).max(1.0),
+        ROW - 5.0,
+        to + 4.0,
+        top + 12.0,
+        rounded(*value)
+    );
+}
+
+fn life(html: &mut String, series: &Series, along: &Axis, top: f64, row: usize) {
+    for (i, (from, to)) in series.points.iter().enumerate() {
+        let (x, width) = (at(along, *from), (at(along, *to) - at(along, *from)).max(1.0));
+        let (inset, look) = match i {
+            0 => (2.0, "fill=\"none\" stroke=\"currentColor\" stroke-opacity=\".6\"".to_owned()),
+            _ => (5.0, format!("fill=\"{}\" fill-opacity=\".75\"", COLOURS[row % COLOURS.len()])),
+        };
+        let _ = write!(
+            html,
+            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\" {look}/>",
+            top + inset,
+            ROW - 2.0 * inset
+        );
+    }
+}
