@@ -112,6 +112,8 @@ pub enum Study {
     FlowControl(PublishedArgs),
     /// A page beside a bulk transfer: long queues, CoDel and FQ-CoDel.
     Bufferbloat(PublishedArgs),
+    /// A client that reloads by itself what failed: the page whole, or what is missing.
+    Reload(PublishedArgs),
 }
 
 impl Study {
@@ -130,6 +132,7 @@ impl Study {
             Study::TlsRecordSize(args) => Some(("tls-record-size", args)),
             Study::FlowControl(args) => Some(("flow-control", args)),
             Study::Bufferbloat(args) => Some(("bufferbloat", args)),
+            Study::Reload(args) => Some(("reload", args)),
         }
     }
 }

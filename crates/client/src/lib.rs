@@ -100,6 +100,8 @@ pub struct Client {
     restless: Vec<u32>,
     /// Requests sent again after they had failed.
     retries: u32,
+    /// When something last came, on any connection.
+    heard: Option<Instant>,
     /// Requests made so far.
     made: u32,
     actions: std::collections::VecDeque<Action>,
@@ -129,6 +131,7 @@ impl Client {
             requests: Vec::new(),
             restless: Vec::new(),
             retries: 0,
+            heard: None,
             made: 0,
             actions: Default::default(),
             events: Default::default(),
@@ -286,7 +289,7 @@ impl Client {
     pub fn handle_input(&mut self, now: Instant, id: ConnectionId, chunk: Chunk) {
         self.watch_read(now, id);
         let host = self.connections[id as usize].record.host;
-        self.pools[host as usize].heard = Some(now);
+        (self.pools[host as usize].heard, self.heard) = (Some(now), Some(now));
         let outcome = self.connections[id as usize].handle_input(now, chunk);
         self.after_input(now, id, outcome);
     }

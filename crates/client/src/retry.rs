@@ -107,7 +107,7 @@ impl Client {
     /// A request has lost its answer, or its hope of one.
     pub(crate) fn interrupt(&mut self, now: Instant, id: RequestId, error: Error, cut: Cut) {
         let attempts_max = self.config.attempts_max;
-        let stale = self.config.retry.stale;
+        let (stale, resumes) = (self.config.retry.stale, self.config.retry.resume);
         let request = self.request_mut(id);
         let unsent = matches!(error, Error::NotConnected(_) | Error::NameNotResolved);
         let connection = request.connection.filter(|_| !unsent);
@@ -117,7 +117,8 @@ impl Client {
         let again = match cut {
             Cut::Returned => fresh,
             Cut::Unpipelined => !request.answered || request.may_resume(),
-            Cut::Left => fresh && repeatable,
+            // It is no fault of its host's: no budget is spent on it.
+            Cut::Left => (fresh && repeatable) || (resumes && request.answered && request.may_resume()),
             Cut::Lost { unsent: true } if stale != StaleRule::Chrome => fresh,
             Cut::Lost { .. } => fresh && request.reused && repeatable,
             Cut::Refused => false,

@@ -21,11 +21,15 @@ pub struct Timeouts {
     /// How long an HTTP/1.1 connection that has carried one stays open after the last.
     pub idle_used: Option<Duration>,
     /// How long a connection with requests under way may be silent, either way, before it is given up. A session that carries other
-    /// answers is not silent.
+    /// answers is not silent. As long as other connections bring something, this limit and those on connecting are
+    /// [`PATIENCE`](Self::PATIENCE) times as long: a line that is full makes everybody wait.
     pub silence: Option<Duration>,
 }
 
 impl Timeouts {
+    /// How many times as long somebody is waited for while others bring something, if there is a limit on silence. A guess.
+    pub const PATIENCE: u64 = 4;
+
     /// No limit on anything.
     pub const NONE: Self =
         Self { connect: None, tls: None, idle_unused: None, idle_used: None, silence: None };
@@ -43,8 +47,8 @@ impl Timeouts {
     };
 
     /// For [`Retry::RELOADING`](crate::Retry::RELOADING), a client that gives up on a connection where its user would on the page. After 10 s
-    /// of waiting users turn to something else (Nielsen, "Usability Engineering", 1993, §5.5). Whatever waits a second time waits
-    /// twice as long, so that a network that is only slow is not taken for a dead one for ever. Idle connections as in Chrome.
+    /// of waiting users turn to something else (Nielsen, "Usability Engineering", 1993, §5.5). Whatever waits for another time waits
+    /// twice as long, as a network may be only slow. Idle connections as in Chrome.
     pub const RELOADING: Self = Self {
         connect: Some(Duration::from_secs(10)),
         tls: Some(Duration::from_secs(10)),
@@ -56,6 +60,9 @@ impl Timeouts {
     /// connections are not here: they come from each response's `Keep-Alive`, which the engine takes away.
     pub const FIREFOX: Self = Self { connect: Some(Duration::from_secs(90)), ..Self::NONE };
 }
+
+/// What is said of a connection that was given up before TCP was connected.
+const NO_CONNECTION: &str = "no connection";
 
 /// What a deadline wakes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -161,10 +168,11 @@ impl Client {
         }
     }
 
-    /// How many times as long as the first time somebody waits who waits because of these requests.
+    /// How many times as long as the first time somebody waits who waits because of these requests: twice, once one of them was sent
+    /// again, and no longer the third time, or a page whose scripts are on several hosts that are gone would be waited for forever.
     pub(crate) fn patience(&self, requests: impl Iterator<Item = RequestId>) -> u64 {
         let retries = requests.filter_map(|id| self.request(id)).map(|request| request.retries);
-        1 << retries.max().unwrap_or(0).min(16)
+        if retries.max().unwrap_or(0) > 0 { 2 } else { 1 }
     }
 
     /// A limit on a connection that is being made for those who wait at a host.
@@ -182,6 +190,12 @@ impl Client {
         }
     }
 
+    /// When somebody who has been waited for since a moment is to be given up, if that is not now.
+    fn due_for_silence(&self, now: Instant, since: Instant, limit: Duration) -> Option<Instant> {
+        let heard = self.heard.unwrap_or(since).max(since);
+        Some((heard + limit).min(since + limit * Timeouts::PATIENCE)).filter(|due| *due > now)
+    }
+
     /// A connection that has been silent for too long is given up, as if the peer had closed it.
     fn mind_silence(&mut self, now: Instant, id: ConnectionId) {
         let (Some(limit), connection) = (self.config.timeouts.silence, &self.connections[id as usize]) else {
@@ -191,12 +205,12 @@ impl Client {
             return;
         }
         let limit = limit * self.patience(connection.active.iter().map(|active| active.request));
-        let due = connection.stirred + limit;
-        if due > now {
+        let since = connection.stirred;
+        if let Some(due) = self.due_for_silence(now, since, limit) {
             return self.timers.set(Timer::Silence(id), due);
         }
         self.actions.push_back(crate::Action::Close { connection: id });
-        self.lose(now, id, &format!("silent for {} s", limit.as_secs_f64()));
+        self.lose(now, id, &format!("silent for {} s", tenths(now.since(since))));
     }
 
     /// A connection has come to rest, or may have: from now on it is open for nobody.
@@ -216,13 +230,27 @@ impl Client {
     fn give_up_connecting(&mut self, now: Instant, id: ConnectionId) {
         let connection = &self.connections[id as usize];
         debug_assert_eq!(connection.state, State::Connecting, "the deadline went with the state");
+        let host = connection.record.host;
         let (phase, since) = match connection.record.connected {
-            None => ("no connection", connection.record.opened),
+            None => (NO_CONNECTION, connection.record.opened),
             // Who waited for another's handshake did so for no longer than that took.
             Some(connected) => ("no TLS session", connection.record.handshake.unwrap_or(connected)),
         };
-        let seconds = now.since(since).as_secs_f64();
+        let limits = &self.config.timeouts;
+        let limit = if phase == NO_CONNECTION { limits.connect } else { limits.tls };
+        if limits.silence.is_some()
+            && let Some(limit) = self.limit_for(host, limit)
+            && let Some(due) = self.due_for_silence(now, since, limit)
+        {
+            return self.timers.set(Timer::Connecting(id), due);
+        }
+        let seconds = tenths(now.since(since));
         self.actions.push_back(crate::Action::Close { connection: id });
         self.lose(now, id, &format!("{phase} after {seconds} s"));
     }
+}
+
+/// Seconds as people read them.
+fn tenths(time: Duration) -> f64 {
+    (time.as_secs_f64() * 10.0).round() / 10.0
 }

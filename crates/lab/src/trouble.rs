@@ -218,10 +218,17 @@ impl Troubles {
         if *self == Self::default() {
             return Vec::new();
         }
+        let lack = match self.incomplete {
+            0 => "every load is whole".to_owned(),
+            n => format!(
+                "{n} loads lack something, {} of them what the page cannot be shown without",
+                self.broken
+            ),
+        };
         let mut out = vec![format!(
-            "{of}: {} loads lack something, {} of them what the page cannot be shown without; {} resources came in the end \
-             after something had happened to them; {} requests that are not idempotent were doubled",
-            self.incomplete, self.broken, self.recovered, self.doubled
+            "{of}: {lack}; {} resources came in the end after something had happened to them; {} requests that are not \
+             idempotent were doubled",
+            self.recovered, self.doubled
         )];
         for m in &self.missing {
             let blocks = if m.blocks { ", which the page cannot be shown without" } else { "" };

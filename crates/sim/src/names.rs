@@ -22,8 +22,19 @@ pub(crate) struct Names {
     /// What the name server takes; `None` if nothing crosses the link.
     think: Option<Duration>,
     dns: Duration,
-    /// By host: how often its name was asked for, and whether the answer has come.
-    asked: Vec<(u32, bool)>,
+    /// By host.
+    asked: Vec<Asked>,
+}
+
+/// Where the look-up of a name stands.
+#[derive(Clone, Copy, Default)]
+struct Asked {
+    /// How often it was asked for.
+    times: u32,
+    /// The answer has come, or nobody waits for it any more.
+    over: bool,
+    /// When to look again.
+    again: Instant,
 }
 
 /// What is to be done about a look-up.
@@ -43,24 +54,33 @@ impl Names {
     /// Look-ups of the names of so many hosts that take `dns`, over a link with this round trip.
     pub(crate) fn new(dns: Duration, round_trip: Duration, hosts: usize) -> Self {
         let think = (dns >= round_trip && !dns.is_zero()).then(|| dns.saturating_sub(round_trip));
-        Self { think, dns, asked: vec![(0, false); hosts] }
+        Self { think, dns, asked: vec![Asked::default(); hosts] }
     }
 
-    /// The browser asks for a name, or the moment has come that an earlier step named.
+    /// The browser asks for a name: anew, if it had asked before and that came to its end.
+    pub(crate) fn begin(&mut self, now: Instant, host: u32) -> Step {
+        if self.asked[host as usize].over {
+            self.asked[host as usize] = Asked::default();
+        }
+        self.go_on(now, host)
+    }
+
+    /// A moment has come that an earlier step named; one of an earlier look-up has nothing to say to a later one.
     pub(crate) fn go_on(&mut self, now: Instant, host: u32) -> Step {
-        let (asked, answered) = &mut self.asked[host as usize];
-        if *answered {
+        let asked = &mut self.asked[host as usize];
+        if asked.over || (asked.times > 0 && now < asked.again) {
             return Step::Done;
         }
         if self.think.is_none() {
             return Step::Known(now + self.dns);
         }
-        if *asked == TRIES {
-            *answered = true;
+        if asked.times == TRIES {
+            asked.over = true;
             return Step::GiveUp;
         }
-        *asked += 1;
-        Step::Ask(now + PATIENCE)
+        asked.times += 1;
+        asked.again = now + PATIENCE;
+        Step::Ask(asked.again)
     }
 
     /// When the server answers a question that reaches it now.
@@ -70,7 +90,7 @@ impl Names {
 
     /// Takes an answer; whether it is the first.
     pub(crate) fn take(&mut self, host: u32) -> bool {
-        !std::mem::replace(&mut self.asked[host as usize].1, true)
+        !std::mem::replace(&mut self.asked[host as usize].over, true)
     }
 }
 
@@ -112,6 +132,21 @@ mod tests {
         }
         assert_eq!(names.go_on(now, 0), Step::GiveUp);
         assert!(!names.take(0), "who has given up does not listen");
+    }
+
+    #[test]
+    fn a_name_that_was_given_up_can_be_asked_for_again_and_old_moments_do_not_count() {
+        let mut names = names(20);
+        let mut now = Instant::ZERO;
+        for _ in 0..=TRIES {
+            names.go_on(now, 0);
+            now += PATIENCE;
+        }
+        let again = Instant::ZERO + Duration::from_millis(5_500);
+        assert_eq!(names.begin(again, 0), Step::Ask(again + PATIENCE));
+        assert_eq!(names.go_on(again + PATIENCE / 2, 0), Step::Done);
+        assert_eq!(names.go_on(again + PATIENCE, 0), Step::Ask(again + PATIENCE * 2));
+        assert!(names.take(0));
     }
 
     #[test]

@@ -194,7 +194,8 @@ impl<'p> World<'p> {
                 self.enter_down(Crossing::Name { host, len });
             }
             Event::Lookup { host } => {
-                self.look_up(host);
+                let step = self.names.go_on(self.now, host);
+                self.look_up(host, step);
                 self.pump();
             }
             Event::Resolved { host } => self.answered(host),
@@ -233,7 +234,10 @@ impl<'p> World<'p> {
 
     fn act(&mut self, action: Action) {
         match action {
-            Action::Resolve { host } => self.look_up(host),
+            Action::Resolve { host } => {
+                let step = self.names.begin(self.now, host);
+                self.look_up(host, step);
+            }
             Action::Connect { connection, host, resume } => {
                 let connection = self.past.world_id(connection);
                 debug_assert_eq!(connection as usize, self.connections.len());
@@ -249,8 +253,8 @@ impl<'p> World<'p> {
         }
     }
 
-    fn look_up(&mut self, host: u32) {
-        match self.names.go_on(self.now, host) {
+    fn look_up(&mut self, host: u32, step: Step) {
+        match step {
             Step::Ask(again) => {
                 let len = question_len(&self.page.hosts[host as usize].name);
                 self.enter_up(Crossing::Name { host, len });

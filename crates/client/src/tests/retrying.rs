@@ -244,6 +244,19 @@ fn what_befell_a_request_is_kept_though_it_came_in_the_end() {
 }
 
 #[test]
+fn answers_that_a_change_of_networks_cut_off_are_resumed_at_once_and_cost_no_budget() {
+    let mut client = sent_once(Retry { budget: 0, ..Retry::RELOADING }, priority::IMAGE);
+    input(&mut client, at(15), 0, IN_PARTS, Some((0, 60)));
+    assert_eq!(events(&mut client).len(), 2);
+    client.handle_network_change(at(20));
+    assert_eq!(events(&mut client), []);
+    client.handle_resolved(at(30), 0, true);
+    let opened = connects(&mut client);
+    client.handle_connected(at(40), opened[0]);
+    assert!(sent(&mut client, opened[0]).contains("Range: bytes=60-"));
+}
+
+#[test]
 fn connections_of_a_network_that_was_left_are_given_up_though_they_are_in_use_if_so_asked() {
     let mut client = sent_once(Retry::RELOADING, priority::IMAGE);
     client.handle_network_change(at(20));

@@ -132,23 +132,39 @@ fn reloading() -> Client {
 fn a_connection_that_is_silent_for_10_s_is_given_up_and_its_request_sent_again_and_then_has_20_s() {
     let mut client = reloading();
     let part = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc";
-    client.handle_input(at(6_000), 1, Chunk::Bytes(part.into()));
+    client.handle_input(at(0), 1, Chunk::Bytes(part.into()));
     assert_eq!(events(&mut client).len(), 2);
+    client.handle_timeout(at(9_999));
+    assert_eq!(actions(&mut client), []);
     wake(&mut client, at(10_000));
-    assert_eq!(actions(&mut client), [Action::Close { connection: 0 }], "the other one has spoken");
+    assert_eq!(actions(&mut client), [Action::Close { connection: 0 }, Action::Close { connection: 1 }]);
     assert_eq!(events(&mut client), []);
     let said = client.request(0).unwrap().failures[0].error.to_string();
     assert_eq!(said, "connection lost: silent for 10 s");
     wake(&mut client, at(10_250));
-    assert_eq!(connects(&mut client), [2]);
+    assert_eq!(connects(&mut client), [2, 3]);
     client.handle_connected(at(10_260), 2);
     assert!(!sent(&mut client, 2).is_empty());
-    wake(&mut client, at(16_000)); // connection 1
     client.handle_timeout(at(30_259));
     assert_eq!(client.request(0).unwrap().failures.len(), 1);
     client.handle_timeout(at(30_260));
     let said = client.request(0).unwrap().failures[1].error.to_string();
     assert_eq!(said, "connection lost: silent for 20 s");
+}
+
+#[test]
+fn as_long_as_others_bring_something_a_silent_connection_has_four_times_as_long() {
+    let mut client = reloading();
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n";
+    client.handle_input(at(100), 1, Chunk::Bytes(head.into()));
+    for second in (5..45).step_by(5) {
+        client.handle_timeout(at(second * 1_000));
+        let closed = actions(&mut client);
+        assert_eq!(closed.is_empty(), second < 40, "{second} s: {closed:?}");
+        client.handle_input(at(second * 1_000), 1, Chunk::Bytes("abc".into()));
+    }
+    let said = client.request(0).unwrap().failures[0].error.to_string();
+    assert_eq!(said, "connection lost: silent for 40 s");
 }
 
 #[test]

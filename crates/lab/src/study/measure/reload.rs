@@ -35,7 +35,7 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
     let doubled = |loads: &[&Sample]| loads.iter().map(|s| f64::from(s.fate.doubled)).sum::<f64>();
     let measured = vec![
         ("browsers_not_whole_pct", pct(&theirs, |s| plt(s).is_none())),
-        ("ours_whole_pct", pct(&passing, |s| plt(s).is_some())),
+        ("ours_shown_pct", pct(&passing, |s| !s.fate.broken)),
         ("ours_whole_or_told_pct", pct(&ours, |s| plt(s).is_some() || s.fate.told)),
         ("ours_doubled", doubled(&ours)),
     ];
