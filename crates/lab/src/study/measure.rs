@@ -231,7 +231,8 @@ pub enum Shape {
     Spans,
     /// A row a series: a bar from nought to its one point, along. What has no point has no bar.
     Bars,
-    /// A row a series: its first point is a life, from along to up, drawn as a frame; the others are what filled it.
+    /// A row a series; points are spans, from along to up. The first is a life, drawn as a frame; the second how long it took to come
+    /// about, in grey; the others are what filled it.
     Lives,
 }
 

@@ -21,6 +21,8 @@ fn findings(ours: Vec<Option<f64>>) -> Findings {
             figure(Shape::Lines, vec![(0.0, -2.0), (50.0, f64::NAN), (200.0, 8.0)]),
             figure(Shape::Steps, vec![(0.0, 0.0), (1.0, 5.0)]),
             figure(Shape::Spans, vec![(0.0, 83.0)]),
+            figure(Shape::Bars, vec![(97.5, 0.0)]),
+            figure(Shape::Lives, vec![(0.0, 900.0), (0.0, 100.0), (150.0, 400.0)]),
             figure(Shape::Lines, Vec::new()),
         ],
         loads: 4,
@@ -36,7 +38,8 @@ fn the_page_shows_both_figures_the_verdict_and_what_was_left_out() {
     {
         assert!(page.contains(says), "{says}");
     }
-    assert_eq!(page.matches("<svg").count(), 4, "what has no points is not drawn");
+    assert!(page.contains(">97.5</text>"), "a bar says how long it is");
+    assert_eq!(page.matches("<svg").count(), 6, "what has no points is not drawn");
     assert!(!page.contains("a<b") && !page.contains("<it>") && !page.contains("NaN"));
 }
 

@@ -46,7 +46,7 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         ("300 ms away, raced", far(far_with)),
     ];
     let lives = Figure {
-        caption: "Three loads, connection by connection: from when it is opened to the load's end, with its requests in it. \
+        caption: "Three loads, connection by connection: from when it is opened to the load's end, grey while it is being made, with its requests in it. \
                   The spare is open, and idle, before its first request."
             .into(),
         x: "ms".into(),
@@ -68,10 +68,11 @@ fn rows(name: &str, sample: Option<Sample>) -> Vec<Series> {
     let lines = sample.map(|s| s.lines).unwrap_or_default();
     let row = |(n, line): (usize, &Line)| {
         let spare = if line.spare { " (spare)" } else { "" };
+        let making = (line.opened, line.ready.unwrap_or(line.ended));
         let requests = line.requests.iter().copied();
         Series {
             name: format!("{name}: {}{spare}", n + 1),
-            points: std::iter::once((line.opened, line.ended)).chain(requests).collect(),
+            points: [(line.opened, line.ended), making].into_iter().chain(requests).collect(),
         }
     };
     lines.iter().enumerate().map(row).collect()

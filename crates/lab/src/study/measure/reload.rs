@@ -51,6 +51,10 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         ));
         let caption = format!("{pages}: loads that lack what the page cannot be shown without.");
         figures.push(bars(&here, "% of loads broken", &caption, |cell| Some(cell.share(|s| s.fate.broken))));
+        let caption = format!("{pages}: what is missing, resources a load on average.");
+        figures.push(bars(&here, "resources missing", &caption, |cell| {
+            Some(mean(cell.loads.iter().map(|s| f64::from(s.fate.missing))))
+        }));
         let caption =
             format!("{pages}: median time until a load that ends whole is so; none where none does.");
         figures.push(bars(&here, "s until whole", &caption, |cell| cell.seconds_until_whole()));
@@ -59,6 +63,9 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         );
         figures.push(bars(&here, "% more bytes", &caption, |cell| cell.more_bytes(&here)));
     }
+    let caption = format!("{STYLES}: loads in which the page's POST reached its server twice.");
+    let here: Vec<&Cell<'_>> = cells.iter().filter(|cell| cell.pages == STYLES).collect();
+    figures.push(bars(&here, "% of loads", &caption, |cell| Some(cell.share(|s| s.fate.doubled > 0))));
     (measured, figures)
 }
 

@@ -40,7 +40,7 @@ pub(super) fn draw(html: &mut String, figure: &Figure) {
             escape(&series.name)
         );
         match figure.shape {
-            Shape::Lives => life(html, series, &along, top, i),
+            Shape::Lives => life(html, series, &along, top, group(figure, series)),
             _ => bar(html, series, &along, top, colour(figure, series)),
         }
     }
@@ -72,6 +72,15 @@ fn axis(html: &mut String, figure: &Figure, along: &Axis, height: f64) {
     );
 }
 
+/// One colour for each group.
+fn group(figure: &Figure, series: &Series) -> &'static str {
+    let name = |s: &Series| s.name.split(GROUP).next().unwrap_or_default().to_owned();
+    let mut groups: Vec<String> = figure.series.iter().map(name).collect();
+    groups.dedup();
+    let own = groups.iter().position(|g| *g == name(series)).unwrap_or(0);
+    COLOURS[own % COLOURS.len()]
+}
+
 /// One colour for each of what comes after the group's name.
 fn colour(figure: &Figure, series: &Series) -> &'static str {
     let member = |s: &Series| s.name.split_once(GROUP).map_or(String::new(), |(_, member)| member.to_owned());
@@ -100,12 +109,13 @@ fn bar(html: &mut String, series: &Series, along: &Axis, top: f64, colour: &str)
     );
 }
 
-fn life(html: &mut String, series: &Series, along: &Axis, top: f64, row: usize) {
+fn life(html: &mut String, series: &Series, along: &Axis, top: f64, colour: &str) {
     for (i, (from, to)) in series.points.iter().enumerate() {
         let (x, width) = (at(along, *from), (at(along, *to) - at(along, *from)).max(1.0));
         let (inset, look) = match i {
             0 => (2.0, "fill=\"none\" stroke=\"currentColor\" stroke-opacity=\".6\"".to_owned()),
-            _ => (5.0, format!("fill=\"{}\" fill-opacity=\".75\"", COLOURS[row % COLOURS.len()])),
+            1 => (5.0, "fill=\"currentColor\" fill-opacity=\".15\"".to_owned()),
+            _ => (5.0, format!("fill=\"{colour}\" fill-opacity=\".75\"")),
         };
         let _ = write!(
             html,
