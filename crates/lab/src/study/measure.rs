@@ -124,8 +124,7 @@ impl Fate {
         let explained = |t: &browser::Trouble| match &t.end {
             browser::End::Failed(why) => !why.is_empty(),
             browser::End::NeverAsked => page.resources[t.resource as usize].cause.parent().is_some(),
-            browser::End::Unfinished(_) => !t.failures.is_empty(), // and tried once more
-            browser::End::Whole => false,
+            browser::End::Whole | browser::End::Unfinished(_) => false,
         };
         let posts = load.repeated.iter().filter(|(id, _)| page.resources[*id as usize].method == "POST");
         Self {
