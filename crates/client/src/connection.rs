@@ -41,6 +41,8 @@ pub struct ConnectionRecord {
     pub connected: Option<Instant>,
     /// The TLS handshake began; later than [`connected`](Self::connected) if it waited for another's session.
     pub handshake: Option<Instant>,
+    /// That handshake had a session to resume, which an earlier one with this host had left.
+    pub resumes: bool,
     /// The TLS handshake was far enough along to carry requests.
     pub secured: Option<Instant>,
     /// It was closed or lost.

@@ -189,6 +189,7 @@ impl Client {
             opened: now,
             connected: None,
             handshake: None,
+            resumes: false,
             secured: None,
             closed: None,
             requests: 0,

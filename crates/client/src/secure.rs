@@ -62,7 +62,8 @@ impl Client {
     }
 
     fn begin_handshake(&mut self, now: Instant, connection: ConnectionId, resume: bool) {
-        self.connections[connection as usize].record.handshake = Some(now);
+        let record = &mut self.connections[connection as usize].record;
+        (record.handshake, record.resumes) = (Some(now), resume);
         self.secures.push_back(Secure { connection, resume });
         let host = self.connections[connection as usize].record.host;
         self.limit_connecting(now, connection, self.limit_for(host, self.config.timeouts.tls));
