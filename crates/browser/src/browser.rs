@@ -2,6 +2,7 @@
 
 use base::{Chunk, Duration, Instant, RequestHead};
 use client::{Action, Client, ConnectionId, ConnectionRecord, Left};
+use page::cache::{Reuse, reuse};
 use page::{Cause, Page, ResourceId};
 
 use crate::{Config, End, Loader, Moments, Progress, Record, Trouble, priority};
@@ -23,6 +24,17 @@ pub struct Request {
     pub head_bytes_down: u64,
     /// Bytes of the response's body that arrived.
     pub body_bytes: u64,
+    /// What the cache had of it, if that was used.
+    pub cached: Option<Cached>,
+}
+
+/// How a response came out of the cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cached {
+    /// It was fresh: nothing was asked for.
+    Fresh,
+    /// The server was asked and said that it has not changed (304).
+    Validated,
 }
 
 /// Why a request is not sent that an earlier run of the application had sent.
@@ -42,6 +54,9 @@ pub struct Browser<'p> {
     body_bytes: Vec<u64>,
     /// What an earlier run of the application has left of the same load.
     kept: std::collections::BTreeMap<ResourceId, Left>,
+    /// What an earlier visit has left of each resource; empty if there was none.
+    cache: Vec<Reuse>,
+    cached: Vec<Option<Cached>>,
 }
 
 impl<'p> Browser<'p> {
@@ -60,6 +75,8 @@ impl<'p> Browser<'p> {
             hosts: secured.iter().copied().zip(authorities).collect(),
             body_bytes: vec![0; page.resources.len()],
             kept: Default::default(),
+            cache: Vec::new(),
+            cached: vec![None; page.resources.len()],
             page,
         }
     }
@@ -102,6 +119,13 @@ impl<'p> Browser<'p> {
     pub fn handle_network_change(&mut self, now: Instant) {
         self.client.handle_network_change(now);
         self.settle(now);
+    }
+
+    /// The page was loaded before, so long ago, and its responses were kept as far as they allow it: see [`page::cache`]. To be said
+    /// before the start. Reading from the cache takes no time; a response that is only validated is there when the 304 is. Names,
+    /// connections and TLS sessions are not kept.
+    pub fn revisit(&mut self, after: Duration) {
+        self.cache = self.page.resources.iter().map(|resource| reuse(resource, after)).collect();
     }
 
     /// Begins the navigation.
@@ -242,6 +266,7 @@ impl<'p> Browser<'p> {
                 head_bytes_up: asked.map_or(0, |r| r.head_bytes_up),
                 head_bytes_down: asked.map_or(0, |r| r.head_bytes_down),
                 body_bytes: self.body_bytes[id as usize],
+                cached: self.cached[id as usize],
             }
         };
         (0..).zip(&self.page.resources).map(request).collect()
@@ -310,13 +335,25 @@ impl<'p> Browser<'p> {
 
     fn fetch(&mut self, now: Instant, id: ResourceId) {
         let resource = &self.page.resources[id as usize];
+        let mut fields = resource.request.clone();
+        match self.cache.get(id as usize) {
+            Some(Reuse::Fresh) => {
+                self.cached[id as usize] = Some(Cached::Fresh);
+                self.loader.handle_head(now, id);
+                return self.complete_from_cache(now, id);
+            }
+            Some(Reuse::Validate(conditions)) => {
+                conditions.iter().for_each(|f| fields.push(f.name.clone(), f.value.clone()));
+            }
+            Some(Reuse::Fetch) | None => {}
+        }
         let (secured, authority) = &self.hosts[resource.host as usize];
         let head = RequestHead {
             method: resource.method.clone(),
             scheme: if *secured { "https" } else { "http" }.into(),
             authority: authority.clone(),
             path: resource.path.clone(),
-            fields: resource.request.clone(),
+            fields,
         };
         let priority = priority(resource.kind);
         let resume = match self.kept.get(&id) {
@@ -344,6 +381,15 @@ impl<'p> Browser<'p> {
         self.page.resources[id as usize].cause == Cause::Beside
     }
 
+    /// Gives the loader a body that is kept.
+    fn complete_from_cache(&mut self, now: Instant, id: ResourceId) {
+        let bytes = self.page.resources[id as usize].body_len;
+        if bytes > 0 {
+            self.loader.handle_data(now, id, bytes);
+        }
+        self.loader.handle_complete(now, id);
+    }
+
     fn tell_loader(&mut self, now: Instant, event: client::Event) {
         match event {
             client::Event::Head { id, .. } | client::Event::Complete { id } if self.is_beside(id) => {}
@@ -351,10 +397,18 @@ impl<'p> Browser<'p> {
             client::Event::Data { id, chunk } if self.is_beside(id) => {
                 self.body_bytes[id as usize] += chunk.len()
             }
-            client::Event::Head { id, .. } => self.loader.handle_head(now, id),
+            client::Event::Head { id, head, .. } => {
+                // RFC 9111 §4.3.3: what is kept is used. To a request without conditions a 304 is an answer like others.
+                let conditional = matches!(self.cache.get(id as usize), Some(Reuse::Validate(_)));
+                self.cached[id as usize] = (conditional && head.status == 304).then_some(Cached::Validated);
+                self.loader.handle_head(now, id);
+            }
             client::Event::Data { id, chunk } => {
                 self.body_bytes[id as usize] += chunk.len();
                 self.loader.handle_data(now, id, chunk.len());
+            }
+            client::Event::Complete { id } if self.cached[id as usize].is_some() => {
+                self.complete_from_cache(now, id);
             }
             client::Event::Complete { id } => self.loader.handle_complete(now, id),
             client::Event::Failed { id, error } => self.loader.handle_failed(now, id, error.to_string()),

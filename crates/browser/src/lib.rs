@@ -45,7 +45,7 @@ use std::collections::VecDeque;
 use base::{Duration, Instant};
 use page::{Cause, Kind, Page, ResourceId, ScriptMode};
 
-pub use browser::{Browser, Request};
+pub use browser::{Browser, Cached, Request};
 use chain::Chains;
 use main_thread::{MainThread, Task};
 use parser::Document;

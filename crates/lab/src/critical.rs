@@ -109,6 +109,9 @@ impl Walk<'_> {
     /// From a moment within a response's arrival back to its request's discovery.
     fn arrived(&mut self, id: ResourceId) -> Option<Step> {
         let row = self.row(id)?;
+        if row.sent_us.is_none() && row.cache.is_some() {
+            return Some(Step::Discovered(id)); // it was there when it was asked for
+        }
         let (sent, first_byte) = (row.sent_us?, row.first_byte_us?);
         let dns = (row.dns_start_us, row.dns_end_us);
         let connect = (row.connect_start_us, row.connect_end_us);

@@ -188,6 +188,10 @@ fn requests(key: &Key, page: &Page, load: &load::Load) -> Vec<RequestRow> {
             head_up_bytes: request.head_bytes_up,
             head_down_bytes: request.head_bytes_down,
             body_bytes: request.body_bytes,
+            cache: request.cached.map(|cached| match cached {
+                browser::Cached::Fresh => "fresh".to_owned(),
+                browser::Cached::Validated => "validated".to_owned(),
+            }),
             after_load: resource.after_load,
         })
     });

@@ -180,6 +180,9 @@ pub struct RequestRow {
     pub head_down_bytes: u64,
     /// Bytes of the response's body that arrived.
     pub body_bytes: u64,
+    /// On a second visit, if the cache was used: `fresh`, it was not asked for; `validated`, the server said that it has not changed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cache: Option<String>,
     /// `onload` does not wait for it.
     pub after_load: bool,
 }

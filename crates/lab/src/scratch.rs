@@ -96,6 +96,7 @@ pub fn request_row(key: &Key, index: u32, discovered_us: u64) -> RequestRow {
         head_up_bytes: 0,
         head_down_bytes: 0,
         body_bytes: 0,
+        cache: None,
         after_load: false,
     }
 }

@@ -16,6 +16,8 @@
 //! names of the last start, which Chrome looked up too, are left out.
 //! What authorities have said of certificates is kept too, as Windows keeps it on disk, and so by the system's browsers; but a
 //! load whose certificates are asked about, without a predictor, is the first one unless `visits=N` says otherwise.
+//!
+//! The cache is another thing: those visits find it as the measured load does, empty, or with `revisit` as an earlier visit left it.
 
 mod fault;
 
@@ -30,13 +32,16 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::network::Network;
 use crate::plan::Plan;
-use crate::setting::{MS_MAX, Tls, Unknown, ms};
+use crate::setting::{MS_MAX, Tls, Unknown, figure, ms};
 
 /// Visits before the one that is measured. After ten the first guess of [`client::Learned`] weighs (0.66 × 0.97)¹⁰ = 1 %.
 pub const VISITS: u32 = 10;
 
 /// The most visits before the measured one.
 pub const VISITS_MAX: u32 = 100;
+
+/// The longest time between two visits, hours: a year, which is what RFC 2616 §14.21 had servers say for "never expires".
+pub const REVISIT_HOURS_MAX: f64 = 8_760.0;
 
 /// One technique, switched on.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -87,6 +92,8 @@ pub enum CertChecks {
     Chain,
     /// Both.
     OcspAndChain,
+    /// The page was loaded so many hours before, and its responses are in the cache as far as they allow it.
+    RevisitHours(f64),
 }
 
 /// Whose rules of sending again.
@@ -105,7 +112,7 @@ struct Switch {
     about: &'static str,
 }
 
-const SWITCHES: [Switch; 17] = [
+const SWITCHES: [Switch; 18] = [
     Switch {
         name: "false-start",
         values: "",
@@ -191,6 +198,11 @@ const SWITCHES: [Switch; 17] = [
         values: "=AT",
         about: "after so many ms the browser ends and is started again; with retry=reloading it goes on where it was",
     },
+    Switch {
+        name: "revisit",
+        values: "[=HOURS]",
+        about: "a second visit, so many hours later (0 unless set): what the page's responses allow is in the cache",
+    },
 ];
 
 /// The switches, a line each: `preconnect=learned|…  what it does`.
@@ -236,6 +248,7 @@ impl fmt::Display for Technique {
             }
             Technique::NetworkChange(at, to) => write!(f, "network-change={}:{to}", at.as_millis_f64()),
             Technique::Restart(at) => write!(f, "restart={}", at.as_millis_f64()),
+            Technique::RevisitHours(hours) => write!(f, "revisit={hours}"),
         }
     }
 }
@@ -285,6 +298,8 @@ fn read(name: &str, value: Option<&str>) -> Option<Technique> {
         ("retry", Some("firefox")) => Some(Technique::Retry(RetryRule::Firefox)),
         ("retry", Some("reloading")) => Some(Technique::Retry(RetryRule::Reloading)),
         ("timeouts", None) => Some(Technique::Timeouts),
+        ("revisit", None) => Some(Technique::RevisitHours(0.0)),
+        ("revisit", Some(hours)) => figure(hours, REVISIT_HOURS_MAX).map(Technique::RevisitHours),
         ("spdy-hosts", Some("page")) => Some(Technique::SpdyHosts(None)),
         ("spdy-hosts", Some(list)) => {
             let hosts: Vec<String> = list.split(',').map(str::to_ascii_lowercase).collect();
@@ -476,6 +491,7 @@ pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
             Technique::CertTimeoutMs(limit) => out.certificates.patience = ms(*limit),
             Technique::Stapling => out.certificates.stapled = true,
             Technique::Pinned => out.certificates.pinned = true,
+            Technique::RevisitHours(hours) => out.revisit = Some(ms(hours * 3.6e6)),
         }
     }
     out

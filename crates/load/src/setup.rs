@@ -128,6 +128,9 @@ impl Setup {
             }
         }
         browser.set_checks(checks);
+        if let Some(after) = self.techniques.revisit {
+            browser.revisit(after);
+        }
         let Memory { learned, successor, checked: _ } = self.memory.clone();
         browser.remember(
             client::Learned::from_rows(learned, Vec::new()),

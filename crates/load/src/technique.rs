@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use base::Duration;
 use client::{
     Deployment, Handshakes, LearnedRow, Pipelining, Preconnect, Racing, Retry, SuccessorRow, Timeouts,
     Transport,
@@ -30,6 +31,9 @@ pub struct Techniques {
     pub deployment: Deployment,
     /// What is asked about servers' certificates. The handshakes' part in it is [`Certificates::apply`]'s.
     pub certificates: Certificates,
+    /// How long before this load the page was loaded into the browser's cache; `None` for a first visit. See
+    /// [`browser::Browser::revisit`].
+    pub revisit: Option<Duration>,
 }
 
 impl Default for Techniques {
@@ -44,12 +48,14 @@ impl Default for Techniques {
             timeouts: Timeouts::NONE,
             deployment: Deployment::Everywhere,
             certificates: Certificates::UNASKED,
+            revisit: None,
         }
     }
 }
 
 impl Techniques {
-    /// Puts them into a client's configuration. Which hosts are upgraded is not in it: see [`Techniques::transport`].
+    /// Puts them into a client's configuration. Which hosts are upgraded is not in it: see [`Techniques::transport`]; nor is the cache, which is
+    /// the browser's.
     pub fn apply(&self, config: &mut client::Config) {
         config.preconnect = self.preconnect;
         config.racing = self.racing;

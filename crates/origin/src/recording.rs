@@ -1,8 +1,9 @@
 //! A recorded page as a site: which recorded response answers a request.
 //!
 //! What its bodies are made of is in `recording/content.rs`, what is pushed in `recording/pushes.rs`, parts of bodies in
-//! `recording/range.rs`.
+//! `recording/range.rs`, what is answered with 304 in `recording/conditional.rs`.
 
+mod conditional;
 mod content;
 mod pushes;
 mod range;
@@ -23,7 +24,8 @@ use content::Content;
 ///
 /// A request is recognised by host, method, path and query, as far from the recorded ones as its [`Matching`] allows.
 /// Where a page asked for the same thing several times, its responses are given in their recorded order, and the last
-/// one from then on. Anything else gets 404.
+/// one from then on. Anything else gets 404. A request that shows the recorded `ETag`, or without one the recorded `Last-Modified`, gets
+/// 304: a recording does not change.
 ///
 /// As it is made, it is for the virtual world: a body is a [`BodyRange`] whose source is the resource's number, and the
 /// fields are the recorded ones less `Content-Length`. [Give it bodies](Self::with_bodies), and it is for the live world.
@@ -203,7 +205,14 @@ impl<P: Deref<Target = Page>> Site for Recording<P> {
     fn answer(&mut self, request: &RequestHead, found: Option<Found>) -> Answer {
         let Some(Found { resource, tier }) = found else { return Answer::bare(404) };
         let pushes = if request.method == "GET" { self.pushes_with(resource, request) } else { Vec::new() };
-        let mut answer = range::part(request, self.recorded(resource));
+        let whole = self.recorded(resource);
+        // RFC 9110 §13.2.2: these conditions go before the range.
+        let mut answer = if conditional::is_unmodified(request, &self.page.resources[resource as usize]) {
+            let head = ResponseHead { status: 304, fields: conditional::fields(&whole.head.fields) };
+            Answer { head, body: BodyRange::filler(0).into(), ..whole }
+        } else {
+            range::part(request, whole)
+        };
         if let Some((faults, asked)) = &mut self.faults {
             let n = asked.entry(resource).or_default();
             answer.broken = faults.answer(&self.page, resource, &answer.body, *n);

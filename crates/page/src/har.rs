@@ -103,6 +103,7 @@ mod assemble;
 mod tests;
 
 pub use body::{Bodies, Body};
+pub(crate) use clock::parse_http as moment;
 pub use write::{Measured, Timing, write};
 
 use std::io::Read;

@@ -17,6 +17,7 @@
 //!
 //! To see what a recording is taken to be: `cargo run -p velodrome-page --example summary -- -v FILE.har`.
 
+pub mod cache;
 pub mod corpus;
 pub mod error;
 pub mod har;

@@ -166,6 +166,46 @@ fn every_byte_of_every_body_arrives_once_whatever_is_lost() {
     }
 }
 
+/// RFC 9111: what is fresh costs nothing, what is stale a round trip without a body, and what may not be kept all that it did.
+#[test]
+fn a_second_visit_pays_for_what_the_cache_may_not_give() {
+    let kept =
+        [("Cache-Control", "max-age=60"), ("Cache-Control", "no-cache"), ("Cache-Control", "no-store")];
+    let mut page = page(1_000, &[(0, 20_000), (0, 30_000), (0, 40_000)]);
+    for (resource, (name, value)) in page.resources[1..].iter_mut().zip(kept) {
+        resource.response.push(name, value);
+        resource.response.push("ETag", "\"1\"");
+    }
+    for transport in [Transport::Http1, SPDY] {
+        let mut setup = fast(transport);
+        setup.techniques.revisit = Some(Duration::from_secs(59));
+        let load = sim::load(&page, &setup, 1);
+        complete(&load);
+        let bytes: Vec<u64> = load.requests.iter().map(|r| r.body_bytes).collect();
+        assert_eq!(bytes, [1_000, 0, 0, 40_000], "{transport}");
+        let cached: Vec<_> = load.requests.iter().map(|r| r.cached).collect();
+        let (fresh, validated) = (Some(browser::Cached::Fresh), Some(browser::Cached::Validated));
+        assert_eq!(cached, [None, fresh, validated, None]);
+        let took = |n: usize| {
+            load.requests[n].record.complete.unwrap().since(load.requests[n].record.discovered.unwrap())
+        };
+        assert!(took(1).is_zero() && took(2) >= ms(RTT_MS));
+        // A minute later the first is stale as well.
+        setup.techniques.revisit = Some(Duration::from_secs(60));
+        assert_eq!(sim::load(&page, &setup, 1).requests[1].cached, validated);
+    }
+}
+
+#[test]
+fn a_page_that_is_wholly_in_the_cache_needs_no_network() {
+    let mut page = page(1_000, &[(0, 20_000)]);
+    page.resources.iter_mut().for_each(|r| r.response.push("Cache-Control", "max-age=60"));
+    let mut setup = fast(SPDY);
+    setup.techniques.revisit = Some(Duration::ZERO);
+    let load = sim::load(&page, &setup, 1);
+    assert_eq!((complete(&load), load.connections.len(), load.up.packets_in), (0.0, 0, 0));
+}
+
 #[test]
 fn the_same_page_setup_and_seed_give_the_same_load() {
     let page = page(30_000, &[(0, 20_000), (1, 9_000), (0, 150_000)]);

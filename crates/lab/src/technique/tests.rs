@@ -71,6 +71,8 @@ fn what_is_written_is_read() {
         "network-change=3000:3g",
         "network-change=0:1000/500/40/1",
         "restart=1500",
+        "revisit=0",
+        "revisit=24.5",
     ];
     for text in written {
         let technique: Technique = text.parse().unwrap();
@@ -79,6 +81,7 @@ fn what_is_written_is_read() {
     }
     assert_eq!("racing".parse(), Ok(Technique::RacingMs(250.0)));
     assert_eq!("pipelining".parse(), Ok(Technique::Pipelining(32)));
+    assert_eq!("revisit".parse(), Ok(Technique::RevisitHours(0.0)));
 }
 
 #[test]
@@ -107,7 +110,15 @@ fn an_unknown_switch_or_value_is_named_beside_what_there_is() {
         let name = bad.split('=').next().unwrap();
         assert!(says(bad).starts_with(&format!("'{bad}' is not how {name} is switched: {name}")), "{bad}");
     }
-    for bad in ["false-start=1", "tls-wait=yes", "pipelining=65", "retry", "spdy-hosts=", "timeouts=1"] {
+    for bad in [
+        "false-start=1",
+        "tls-wait=yes",
+        "pipelining=65",
+        "retry",
+        "spdy-hosts=",
+        "timeouts=1",
+        "revisit=8761",
+    ] {
         assert!(!says(bad).contains('\n'), "{bad}");
     }
 }
@@ -307,4 +318,21 @@ fn staples_pins_and_what_is_remembered_spare_the_look_ups() {
     }
     let stapled = one_host(&["cert-checks=ocsp+chain", "stapling"]);
     assert_eq!(asked(&stapled).len(), 2, "a staple is no issuer");
+}
+
+#[test]
+fn a_second_visit_asks_only_for_what_was_not_to_be_kept() {
+    let first = load(&plan(&["http1"], Tls::None, &[]));
+    let second = load(&plan(&["http1"], Tls::None, &["revisit"]));
+    let asked = |load: &load::Load| load.requests.iter().filter(|r| r.cached.is_none()).count();
+    assert_eq!(asked(&first), first.requests.len());
+    // The corpus lets a browser keep its files for a year, and what is made for the request not at all.
+    assert!((1..first.requests.len()).contains(&asked(&second)), "{}", asked(&second));
+    assert!(plt(&second) < plt(&first));
+    let later = load(&plan(&["http1"], Tls::None, &["revisit=8760"]));
+    assert!(
+        later.requests.iter().any(|r| r.cached == Some(browser::Cached::Validated)),
+        "older than a year by its Age"
+    );
+    assert!(plt(&second) < plt(&later));
 }

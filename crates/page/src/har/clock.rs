@@ -26,6 +26,26 @@ pub(crate) fn parse(text: &str) -> Option<f64> {
     Some(minutes as f64 * 60_000.0 + seconds * 1_000.0)
 }
 
+/// The same of a moment as HTTP writes it (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT` or one of the two obsolete forms. A year of
+/// two digits is of 1970 to 2069.
+pub(crate) fn parse_http(text: &str) -> Option<f64> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let words: Vec<&str> = text.split([' ', ',', '-']).filter(|word| !word.is_empty()).collect();
+    let (day, month, year, time) = match words[..] {
+        [_, day, month, year, time, "GMT" | "UTC"] => (day, month, year, time),
+        [_, month, day, time, year] => (day, month, year, time),
+        _ => return None,
+    };
+    let month = 1 + MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))?;
+    let year = match (year.len(), digits(year)?) {
+        (2, year) if year < 70 => 2000 + year,
+        (2, year) => 1900 + year,
+        (_, year) => year,
+    };
+    parse(&format!("{year:04}-{month:02}-{day:0>2}T{time}Z"))
+}
+
 /// `ms` after the start of 2000, the moment at which a page that was never recorded is said to start.
 pub(crate) fn format(ms_since_2000: f64) -> String {
     let us = (ms_since_2000.max(0.0) * 1_000.0).round() as u64;
@@ -95,6 +115,22 @@ mod tests {
             ["", "yesterday", "2012-13-01T00:00:00Z", "2012-09-18T09:42:-5Z", "2012-09-18T09:42:15+1:0:0"]
         {
             assert_eq!(parse(bad), None, "{bad}");
+        }
+    }
+
+    /// RFC 9110 §5.6.7: a recipient accepts all three.
+    #[test]
+    fn a_date_of_http_is_read_in_all_three_forms() {
+        let forms =
+            ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"];
+        for form in forms {
+            assert_eq!(parse_http(form), parse("1994-11-06T08:49:37Z"), "{form}");
+        }
+        assert_eq!(parse_http("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0.0));
+        for bad in
+            ["", "0", "-1", "Sun, 06 Nov 1994 08:49:37 EST", "Sun, 06 Nov 1994 8 GMT x", "a b Foo 1 2 GMT"]
+        {
+            assert_eq!(parse_http(bad), None, "{bad}");
         }
     }
 

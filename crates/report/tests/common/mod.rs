@@ -172,6 +172,7 @@ fn request_row(key: &Key, index: u32) -> RequestRow {
         head_up_bytes: 400,
         head_down_bytes: 300,
         body_bytes: 24_000,
+        cache: None,
         after_load: false,
     }
 }
