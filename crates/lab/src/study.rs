@@ -7,8 +7,11 @@
 //!
 //! A study runs in the virtual world. The same file gives the same findings, on any machine and with any number of threads.
 
+mod grid;
 mod measure;
 mod runner;
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
@@ -17,7 +20,8 @@ use crate::network::Overrides;
 use crate::technique::Technique;
 use measure::{ArmLoads, Measured};
 
-pub use measure::{Figure, Series, Shape};
+pub use grid::{CELLS_MAX, Grid};
+pub use measure::{Figure, Panel, Panels, Picture, Row, Series, Shape, Table};
 pub use runner::{Options, run};
 
 /// A study that is built in.
@@ -36,6 +40,11 @@ const STUDIES: &[BuiltIn] = &[
         name: "spdy-vs-http",
         file: include_str!("../../../studies/spdy-vs-http.toml"),
         measure: measure::spdy_vs_http::measure,
+    },
+    BuiltIn {
+        name: "spdy-grid",
+        file: include_str!("../../../studies/spdy-grid.toml"),
+        measure: measure::spdy_grid::measure,
     },
     BuiltIn {
         name: "spdy-real-sites",
@@ -105,6 +114,9 @@ pub struct Study {
     /// Pages made for it; arms name them `page:ID`.
     #[serde(default, rename = "page")]
     pub pages: Vec<PageSpec>,
+    /// Grids of networks; arms name them.
+    #[serde(default, rename = "grid")]
+    pub grids: BTreeMap<String, Grid>,
     /// What is compared.
     #[serde(rename = "arm")]
     pub arms: Vec<Arm>,
@@ -159,9 +171,16 @@ pub struct Arm {
     /// As [`crate::plan::Plan::pages`]; or `page:ID`.
     pub pages: Vec<String>,
     /// As [`crate::network::Network::named`] takes them.
+    #[serde(default)]
     pub networks: Vec<String>,
+    /// Instead: the name of one of the study's grids.
+    #[serde(default)]
+    pub grid: Option<String>,
     /// As [`crate::plan::Plan::transports`].
     pub transports: Vec<String>,
+    /// Whether everything of a page is served by its first host, as if its site had moved it there.
+    #[serde(default)]
+    pub one_domain: bool,
     /// Loads of each page.
     #[serde(default = "one")]
     pub runs: u32,
@@ -201,7 +220,7 @@ pub struct Findings {
     /// Our figures, in the order of [`Study::published`]; `None` where there was nothing to measure.
     pub ours: Vec<Option<f64>>,
     /// What is worth drawing.
-    pub figures: Vec<Figure>,
+    pub pictures: Vec<Picture>,
     /// Loads made.
     pub loads: u64,
     /// Of those, loads that were not whole and are left out.

@@ -1,5 +1,6 @@
 //! The page about published experiments: static, drawn here, without a script; and the same findings as Markdown.
 
+mod panels;
 mod plot;
 
 use std::fmt::Write as _;
@@ -7,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lab::Error;
-use lab::study::{Findings, Verdict, rounded};
+use lab::study::{Findings, Picture, Table, Verdict, rounded};
 
 use crate::html::{STATIC_END, escape, static_page};
 
@@ -16,7 +17,11 @@ pub const FILE: &str = "studies.html";
 
 const STYLE: &str = "\
 th,td{text-align:left}td.n{text-align:right}p.verdict{font-size:1.1rem}\
-h2{margin-top:2.6rem;font-size:1.25rem}li{color:var(--soft)}";
+h2{margin-top:2.6rem;font-size:1.25rem}li{color:var(--soft)}\
+figure.panels{display:block;margin:1rem 0}figure.panels>svg{max-width:100%;height:auto}figure.panels figcaption{max-width:60rem}\
+.grid,.behind{fill:none;stroke:var(--line)}.grid{stroke-dasharray:2 5}.behind{opacity:.55}.zero{stroke:var(--soft)}\
+.own caption{text-align:left;color:var(--soft);padding-bottom:.3rem}\
+@media print{figure{break-inside:avoid}body{margin:0;max-width:none}}";
 
 /// Draws findings and writes the page to a folder, which is made; gives the page's path.
 pub fn write(dir: &Path, findings: &[Findings]) -> Result<PathBuf, Error> {
@@ -96,12 +101,33 @@ fn section(html: &mut String, f: &Findings) {
         );
     }
     html.push_str("</table>\n<div>");
-    f.figures.iter().for_each(|figure| plot::draw(html, figure));
+    f.pictures.iter().for_each(|picture| match picture {
+        Picture::Figure(figure) => plot::draw(html, figure),
+        Picture::Panels(panels) => panels::draw(html, panels),
+        Picture::Table(table) => tabulate(html, table),
+    });
     html.push_str("</div>\n<p>What differs:</p>\n<ul>\n");
     for what in study.differs.iter().chain(&left_out(f)) {
         let _ = writeln!(html, "<li>{}</li>", escape(what));
     }
     let _ = writeln!(html, "</ul>\n<p><b>To take from it.</b> {}</p>", escape(f.lesson()));
+}
+
+/// A table of a study's own.
+fn tabulate(html: &mut String, table: &Table) {
+    html.push_str("<table class=\"own\"><caption>");
+    let _ = write!(html, "{}</caption>\n<tr>", escape(&table.caption));
+    table.head.iter().for_each(|cell| {
+        let _ = write!(html, "<th>{}</th>", escape(cell));
+    });
+    for row in &table.rows {
+        html.push_str("</tr>\n<tr>");
+        for (n, cell) in row.iter().enumerate() {
+            let class = if n == 0 { "" } else { " class=\"n\"" };
+            let _ = write!(html, "<td{class}>{}</td>", escape(cell));
+        }
+    }
+    html.push_str("</tr>\n</table>\n");
 }
 
 fn left_out(f: &Findings) -> Option<String> {
@@ -113,7 +139,7 @@ fn left_out(f: &Findings) -> Option<String> {
 const HEAD: &str =
     "# Studies\n\n<!-- Made by `velodrome study --all --doc docs/studies.md`; not edited by hand. -->\n\n";
 
-/// The findings as a document, without pictures.
+/// The findings as a document: their tables, but no pictures.
 pub fn markdown(findings: &[Findings]) -> String {
     let mut out = format!("{HEAD}{INTRODUCTION}\n\n| study | verdict | figures |\n|---|---|---|\n");
     for f in findings {
@@ -149,12 +175,26 @@ pub fn markdown_section(f: &Findings) -> String {
             p.high
         );
     }
+    for picture in &f.pictures {
+        if let Picture::Table(table) = picture {
+            markdown_table(&mut out, table);
+        }
+    }
     out.push_str("\nWhat differs:\n\n");
     for what in study.differs.iter().chain(&left_out(f)) {
         let _ = writeln!(out, "- {what}");
     }
     let _ = writeln!(out, "\n**To take from it.** {}", f.lesson());
     out
+}
+
+fn markdown_table(out: &mut String, table: &Table) {
+    let rule = (0..table.head.len()).map(|n| if n == 0 { "---" } else { "---:" });
+    let _ = writeln!(out, "\n{}\n\n| {} |", table.caption, table.head.join(" | "));
+    let _ = writeln!(out, "|{}|", rule.collect::<Vec<_>>().join("|"));
+    for row in &table.rows {
+        let _ = writeln!(out, "| {} |", row.join(" | "));
+    }
 }
 
 #[cfg(test)]

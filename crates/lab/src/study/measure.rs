@@ -7,13 +7,17 @@ pub(super) mod flow_control;
 pub(super) mod initial_window;
 pub(super) mod preconnect;
 pub(super) mod reload;
+pub(super) mod spdy_grid;
 pub(super) mod spdy_real_sites;
 pub(super) mod spdy_vs_http;
 pub(super) mod tls_record_size;
 
+use std::collections::BTreeSet;
+
 use base::{Duration, Instant};
 
-use super::Arm;
+use super::{Arm, Grid};
+use crate::network::Network;
 use crate::run::Job;
 use crate::stats;
 
@@ -28,10 +32,17 @@ pub(super) struct Sample {
     pub transport: usize,
     /// `None` if the load was not whole.
     pub plt_ms: Option<f64>,
+    /// The first byte of the document's response.
+    pub first_byte_ms: Option<f64>,
     pub first_paint_ms: Option<f64>,
     pub connections: u32,
     /// Connections that carried nothing.
     pub unused: u32,
+    /// TLS handshakes that had a session of an earlier one of the load to resume, and those that had none.
+    pub handshakes_resumed: u32,
+    pub handshakes_full: u32,
+    /// Hosts that one was made with.
+    pub hosts_secured: u32,
     /// The page's requests, in the arms that have one page.
     pub spans: Vec<Span>,
     /// Its connections, there too, if there are several.
@@ -83,13 +94,19 @@ impl Sample {
         let whole = load.outcome == load::Outcome::Complete;
         let spans = if detailed { load.requests.iter().filter_map(Span::new).collect() } else { Vec::new() };
         let lines = if detailed && load.connections.len() > 1 { Line::all(load) } else { Vec::new() };
+        let handshakes = || load.connections.iter().map(|c| &c.record).filter(|c| c.handshake.is_some());
+        let handshakes_resumed = handshakes().filter(|c| c.resumes).count();
         Self {
             page,
             network: job.network,
             transport: job.transport,
             plt_ms: load.plt().filter(|_| whole).map(Duration::as_millis_f64),
+            first_byte_ms: load.moments.first_byte.filter(|_| whole).map(ms),
             first_paint_ms: load.moments.first_paint.filter(|_| whole).map(ms),
             connections: load.connections.len() as u32,
+            handshakes_resumed: handshakes_resumed as u32,
+            handshakes_full: (handshakes().count() - handshakes_resumed) as u32,
+            hosts_secured: handshakes().map(|c| c.host).collect::<BTreeSet<_>>().len() as u32,
             unused: load.connections.iter().filter(|c| c.record.requests == 0).count() as u32,
             spans,
             lines,
@@ -159,6 +176,10 @@ fn ms(at: Instant) -> f64 {
 /// An arm and its loads, by page, network, run and transport.
 pub(super) struct ArmLoads {
     pub arm: Arm,
+    /// The axes of its networks, if they are a grid.
+    pub grid: Option<Grid>,
+    /// The networks, in the order of [`Sample::network`].
+    pub networks: Vec<Network>,
     pub pages: usize,
     pub samples: Vec<Sample>,
 }
@@ -171,12 +192,16 @@ impl ArmLoads {
     }
 
     fn rtt(&self, network: usize) -> f64 {
-        self.arm.networks[network].split('/').nth(2).and_then(|rtt| rtt.parse().ok()).unwrap_or(f64::NAN)
+        self.networks[network].rtt_ms
     }
 }
 
 fn plt(sample: &Sample) -> Option<f64> {
     sample.plt_ms
+}
+
+fn first_byte(sample: &Sample) -> Option<f64> {
+    sample.first_byte_ms
 }
 
 fn first_paint(sample: &Sample) -> Option<f64> {
@@ -197,12 +222,96 @@ fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     stats::round(sum / n, 6)
 }
 
+/// How much less the mean of the second is, percent of the mean of the first: what is saved of all that was waited.
+fn gain_of_means_pct(pairs: &[(f64, f64)]) -> f64 {
+    let (a, b) = means(pairs);
+    100.0 * (a - b) / a
+}
+
+/// The mean of the first, and of the second.
+fn means(pairs: &[(f64, f64)]) -> (f64, f64) {
+    (mean(pairs.iter().map(|p| p.0)), mean(pairs.iter().map(|p| p.1)))
+}
+
 /// Mean over pairs of how much less the second is, percent of the first.
 fn gain_pct(pairs: &[(f64, f64)]) -> f64 {
     mean(pairs.iter().map(|(a, b)| 100.0 * (a - b) / a))
 }
 
 /// What is worth drawing.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Picture {
+    /// One plot.
+    Figure(Figure),
+    /// Many, to be compared.
+    Panels(Panels),
+    /// Words and figures.
+    Table(Table),
+}
+
+impl From<Table> for Picture {
+    fn from(table: Table) -> Self {
+        Picture::Table(table)
+    }
+}
+
+/// A published table made again, with ours beside what was published.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Table {
+    /// What it has, in a sentence or two.
+    pub caption: String,
+    /// What the columns are.
+    pub head: Vec<String>,
+    /// A cell a column: the first in words, the others figures.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl From<Figure> for Picture {
+    fn from(figure: Figure) -> Self {
+        Picture::Figure(figure)
+    }
+}
+
+impl From<Panels> for Picture {
+    fn from(panels: Panels) -> Self {
+        Picture::Panels(panels)
+    }
+}
+
+/// Small multiples: panels in rows and columns that have their axes in common. What has one name has one colour in all of them.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Panels {
+    /// What it shows, in a sentence or two.
+    pub caption: String,
+    /// What is along, in each panel.
+    pub x: String,
+    /// What is up, in each panel.
+    pub y: String,
+    /// What the columns are, from left to right.
+    pub columns: Vec<String>,
+    /// The rows, from top to bottom.
+    pub rows: Vec<Row>,
+}
+
+/// A row of panels.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// What it is.
+    pub name: String,
+    /// A panel a column.
+    pub panels: Vec<Panel>,
+}
+
+/// One of many plots.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Panel {
+    /// Lines with names: those of the legend.
+    pub lines: Vec<Series>,
+    /// Lines behind them, faint and without names: what those sum up. The axis has room for most of their points; the others are cut off.
+    pub behind: Vec<Series>,
+}
+
+/// A plot.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
     /// What it shows, in a sentence or two.
@@ -245,4 +354,4 @@ pub struct Series {
 }
 
 /// Figures by the keys of [`super::Published`], and what is worth drawing.
-pub(super) type Measured = (Vec<(&'static str, f64)>, Vec<Figure>);
+pub(super) type Measured = (Vec<(&'static str, f64)>, Vec<Picture>);

@@ -35,7 +35,7 @@ const SEED: u64 = 1;
 pub fn run(study: Study, options: Options<'_>) -> Result<Option<Findings>, Error> {
     let mut arms = Vec::new();
     for arm in &study.arms {
-        arms.push((plan(arm)?, collect(&study.pages, arm)?));
+        arms.push((plan(&study, arm)?, collect(&study.pages, arm)?));
     }
     let total = arms.iter().map(|(plan, pages)| Jobs::new(plan, pages).len()).sum();
     let done = AtomicU64::new(0);
@@ -45,22 +45,43 @@ pub fn run(study: Study, options: Options<'_>) -> Result<Option<Findings>, Error
             (options.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total);
         })?;
         let Some(samples) = samples else { return Ok(None) };
-        loads.push(ArmLoads { arm: arm.clone(), pages: pages.len(), samples });
+        let grid = arm.grid.as_ref().and_then(|name| study.grids.get(name)).cloned();
+        let networks = plan.networks.clone();
+        loads.push(ArmLoads { arm: arm.clone(), grid, networks, pages: pages.len(), samples });
     }
     let all = loads.iter().flat_map(|arm| &arm.samples);
     let left_out = |sample: &&Sample| sample.plt_ms.is_none() && !study.counts_incomplete;
     let incomplete = all.filter(left_out).count() as u64;
     let built_in = STUDIES.iter().find(|built_in| built_in.name == study.name);
-    let (measured, figures) = built_in.map(|built_in| (built_in.measure)(&loads)).unwrap_or_default();
+    let (measured, pictures) = built_in.map(|built_in| (built_in.measure)(&loads)).unwrap_or_default();
     let figure = |key: &str| measured.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
     let ours = study.published.iter().map(|p| figure(&p.key).filter(|v| v.is_finite())).collect();
-    Ok(Some(Findings { study, ours, figures, loads: total, incomplete }))
+    Ok(Some(Findings { study, ours, pictures, loads: total, incomplete }))
 }
 
-fn plan(arm: &Arm) -> Result<Plan, Error> {
+/// The names of an arm's networks.
+fn networks(study: &Study, arm: &Arm) -> Result<Vec<String>, Error> {
+    let wrong = |what: String| Error::Asked(format!("arm '{}': {what}", arm.name));
+    match &arm.grid {
+        None if arm.networks.is_empty() => Err(wrong("it has neither networks nor a grid".into())),
+        None => Ok(arm.networks.clone()),
+        Some(_) if !arm.networks.is_empty() => {
+            Err(wrong("it has both networks and a grid; leave one out".into()))
+        }
+        Some(name) => {
+            let known = || study.grids.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            let grid = study.grids.get(name);
+            let grid =
+                grid.ok_or_else(|| wrong(format!("there is no grid '{name}'; there are {}", known())))?;
+            grid.networks().map_err(|e| wrong(format!("grid '{name}': {e}")))
+        }
+    }
+}
+
+fn plan(study: &Study, arm: &Arm) -> Result<Plan, Error> {
     let mut networks = Vec::new();
-    for name in &arm.networks {
-        let mut network = Network::named(name)?;
+    for name in self::networks(study, arm)? {
+        let mut network = Network::named(&name)?;
         network.apply(&arm.set)?;
         networks.push(network);
     }
@@ -94,7 +115,22 @@ fn collect(specs: &[PageSpec], arm: &Arm) -> Result<Vec<Page>, Error> {
         }
         out.extend(collected.pages);
     }
+    if arm.one_domain {
+        out.iter_mut().for_each(move_to_one_domain);
+    }
     Ok(out)
+}
+
+/// Serves all of a page from its first host. Paths that several hosts have stay apart.
+fn move_to_one_domain(page: &mut Page) {
+    for resource in &mut page.resources {
+        if resource.host > 0 {
+            let path = String::from_utf8_lossy(&resource.path);
+            resource.path = format!("/{}{path}", page.hosts[resource.host as usize].name).into();
+            resource.host = 0;
+        }
+    }
+    page.hosts.truncate(1);
 }
 
 /// A page of one host: the document, and what its first byte refers to.

@@ -14,15 +14,15 @@ const LEFT: f64 = 58.0;
 const TOP: f64 = 12.0;
 
 /// An axis: its bounds, as they are drawn, and whether it is logarithmic.
-struct Axis {
-    low: f64,
-    high: f64,
+pub(super) struct Axis {
+    pub low: f64,
+    pub high: f64,
     log: bool,
 }
 
 impl Axis {
     /// One that holds all values; a linear one begins at zero unless some are below.
-    fn over(values: impl Iterator<Item = f64> + Clone, log: bool) -> Option<Self> {
+    pub fn over(values: impl Iterator<Item = f64> + Clone, log: bool) -> Option<Self> {
         let values = values.filter(|v| v.is_finite() && (!log || *v > 0.0));
         let (low, high) =
             (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max));
@@ -39,7 +39,7 @@ impl Axis {
     }
 
     /// Where a value stands, from 0 to 1.
-    fn at(&self, value: f64) -> f64 {
+    pub fn at(&self, value: f64) -> f64 {
         let value = if self.log { libm::log10(value.max(1e-9)) } else { value };
         (value - self.low) / (self.high - self.low)
     }
@@ -50,7 +50,12 @@ impl Axis {
             let all = decades.flat_map(|d| [1.0, 2.0, 5.0].map(|n| n * 10f64.powi(d)));
             return all.filter(|v| (self.low..=self.high).contains(&libm::log10(*v))).collect();
         }
-        let rough = (self.high - self.low) / 5.0;
+        self.ticks_of(5.0)
+    }
+
+    /// Round figures along a linear axis, about `count` of them at most.
+    pub fn ticks_of(&self, count: f64) -> Vec<f64> {
+        let rough = (self.high - self.low) / count.max(1.0);
         let decade = 10f64.powi(libm::log10(rough).floor() as i32);
         let step =
             [1.0, 2.0, 5.0, 10.0].map(|n| n * decade).into_iter().find(|s| *s >= rough).unwrap_or(rough);
@@ -137,7 +142,7 @@ fn axes(html: &mut String, figure: &Figure, along: &Axis, up: Option<&Axis>) {
 }
 
 /// A tick's figure, without noughts behind the point.
-fn label(tick: f64) -> String {
+pub(super) fn label(tick: f64) -> String {
     let tick = if tick == 0.0 { 0.0 } else { tick };
     if tick == tick.round() {
         format!("{tick:.0}")

@@ -1,22 +1,24 @@
-use lab::study::{Figure, Series, Shape};
+use lab::study::{Figure, Series, Shape, Table};
 
 use super::*;
 
 fn findings(ours: Vec<Option<f64>>) -> Findings {
-    let figure = |shape, points: Vec<(f64, f64)>| Figure {
-        caption: "What <it> shows".into(),
-        x: "along".into(),
-        y: "up".into(),
-        shape,
-        series: vec![
-            Series { name: "a<b".into(), points: points.clone() },
-            Series { name: "flat".into(), points },
-        ],
+    let figure = |shape, points: Vec<(f64, f64)>| {
+        Picture::Figure(Figure {
+            caption: "What <it> shows".into(),
+            x: "along".into(),
+            y: "up".into(),
+            shape,
+            series: vec![
+                Series { name: "a<b".into(), points: points.clone() },
+                Series { name: "flat".into(), points },
+            ],
+        })
     };
     Findings {
         study: lab::study::named("flow-control").unwrap(),
         ours,
-        figures: vec![
+        pictures: vec![
             figure(Shape::Scatter, vec![(10.0, 12.0), (1_000.0, 900.0)]),
             figure(Shape::Lines, vec![(0.0, -2.0), (50.0, f64::NAN), (200.0, 8.0)]),
             figure(Shape::Steps, vec![(0.0, 0.0), (1.0, 5.0)]),
@@ -24,6 +26,11 @@ fn findings(ours: Vec<Option<f64>>) -> Findings {
             figure(Shape::Bars, vec![(97.5, 0.0)]),
             figure(Shape::Lives, vec![(0.0, 900.0), (0.0, 100.0), (150.0, 400.0)]),
             figure(Shape::Lines, Vec::new()),
+            Picture::Table(Table {
+                caption: "A table & more".into(),
+                head: vec!["what".into(), "ms".into()],
+                rows: vec![vec!["a<b".into(), "12".into()]],
+            }),
         ],
         loads: 4,
         incomplete: 1,
@@ -41,6 +48,15 @@ fn the_page_shows_both_figures_the_verdict_and_what_was_left_out() {
     assert!(page.contains(">97.5</text>"), "a bar says how long it is");
     assert_eq!(page.matches("<svg").count(), 6, "what has no points is not drawn");
     assert!(!page.contains("a<b") && !page.contains("<it>") && !page.contains("NaN"));
+}
+
+#[test]
+fn a_studys_own_table_is_in_the_page_and_in_the_document() {
+    let findings = findings(vec![None; 4]);
+    let page = render(std::slice::from_ref(&findings));
+    assert!(page.contains("A table &amp; more</caption>") && page.contains("<td class=\"n\">12</td>"));
+    let text = markdown_section(&findings);
+    assert!(text.contains("\nA table & more\n\n| what | ms |\n|---|---:|\n| a<b | 12 |\n"), "{text}");
 }
 
 #[test]

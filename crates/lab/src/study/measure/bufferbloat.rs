@@ -45,5 +45,5 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
             flat("without the transfer", alone),
         ],
     };
-    (measured, vec![figure])
+    (measured, vec![figure.into()])
 }

@@ -54,7 +54,7 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         shape: Shape::Lives,
         series: lives.into_iter().flat_map(|(name, sample)| rows(name, sample)).collect(),
     };
-    (measured, vec![figure, lives])
+    (measured, vec![figure.into(), lives.into()])
 }
 
 /// How long the second request of a load waits for a connection to be made, on average.

@@ -32,5 +32,5 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         shape: Shape::Spans,
         series: rows.into_iter().flatten().collect(),
     };
-    (measured, vec![figure])
+    (measured, vec![figure.into()])
 }

@@ -46,7 +46,7 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         shape: Shape::Lines,
         series: vec![Series { name: String::new(), points: ratios }],
     };
-    (measured, vec![over_time, over_size])
+    (measured, vec![over_time.into(), over_size.into()])
 }
 
 /// Where a line first reaches a height, between its points.

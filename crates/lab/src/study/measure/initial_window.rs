@@ -33,5 +33,5 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         shape: Shape::Lines,
         series: vec![line("HTTP", |w| w.1), line("SPDY", |w| w.2)],
     };
-    (measured, vec![figure])
+    (measured, vec![figure.into()])
 }

@@ -1,46 +1,140 @@
 //! What connections before they are asked for gain, and how many there are.
 
-use super::{ArmLoads, Figure, Measured, Series, Shape, gain_pct, mean, pairs, plt};
+use super::{ArmLoads, Measured, Panel, Panels, Row, Sample, Series, gain_pct, mean, pairs, plt};
+use crate::study::Grid;
 
-/// Arms: none, learned, blind two; networks are links by round trips.
+/// Arms: none, learned, blind two, successor, on one grid of links by round trips; then blind two over TLS, with handshakes in
+/// parallel, and with handshakes that wait for the first one's session.
 pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
-    let [none, learned, blind] = arms else { return Default::default() };
-    let networks = 0..none.arm.networks.len();
+    let [none, learned, blind, successor, parallel, waiting] = arms else { return Default::default() };
+    let Some(grid) = &none.grid else { return Default::default() };
     let gain = |arm: &ArmLoads, n: usize| gain_pct(&pairs(&none.each(n, 0, plt), &arm.each(n, 0, plt)));
+    let networks = 0..none.networks.len();
     let far = networks.clone().filter(|n| none.rtt(*n) > 50.0).map(|n| gain(learned, n));
-    let near = networks.clone().filter(|n| none.rtt(*n) == 0.0).map(|n| gain(learned, n));
-    let connections = |arm: &ArmLoads| mean(arm.samples.iter().map(|s| f64::from(s.connections)));
-    let unused = |arm: &ArmLoads| mean(arm.samples.iter().map(|s| f64::from(s.unused)));
+    let near = networks.filter(|n| none.rtt(*n) == 0.0).map(|n| gain(learned, n));
+    let per_load = |arm: &ArmLoads, figure: fn(&Sample) -> u32| {
+        mean(arm.samples.iter().map(|sample| f64::from(figure(sample))))
+    };
+    let connections = |arm| per_load(arm, |s| s.connections);
+    let unused = |arm| per_load(arm, |s| s.unused);
+    let per_host = |arm: &ArmLoads| per_load(arm, |s| s.handshakes_full) / per_load(arm, |s| s.hosts_secured);
     let measured = vec![
         ("gain_near_pct", mean(near)),
         ("gain_far_pct", mean(far)),
         ("learned_per_none", connections(learned) / connections(none)),
         ("blind_per_none", connections(blind) / connections(none)),
         ("blind_unused_more", unused(blind) - unused(none)),
+        ("full_per_host", per_host(waiting)),
     ];
-    let link = |n: usize| none.arm.networks[n].rsplitn(2, '/').last().unwrap_or_default().to_owned();
-    let lines = |arm: &ArmLoads| {
-        let mut series: Vec<Series> = Vec::new();
-        for n in networks.clone() {
-            let point = (none.rtt(n), gain(arm, n));
-            match series.iter_mut().find(|s| s.name == link(n)) {
-                Some(line) => line.points.push(point),
-                None => series.push(Series { name: link(n), points: vec![point] }),
-            }
+    let policies = [("learned", learned), ("two to every host", blind), ("today's successor", successor)];
+    let pictures = vec![
+        gains(grid, none, &policies).into(),
+        accounts(grid, &[("none", none), policies[0], policies[1], policies[2]]).into(),
+        handshakes(parallel, waiting).into(),
+    ];
+    (measured, pictures)
+}
+
+/// A row a policy: what every page gains, and their mean.
+fn gains(grid: &Grid, none: &ArmLoads, policies: &[(&str, &ArmLoads)]) -> Panels {
+    let panel = |arm: &ArmLoads, link: usize| {
+        let cells: Vec<Vec<Option<f64>>> = (0..grid.rtts_ms.len())
+            .map(|rtt| {
+                let n = grid.cell(link, rtt, 0);
+                let both = none.each(n, 0, plt).into_iter().zip(arm.each(n, 0, plt));
+                both.map(|(without, with)| Some(gain_pct(&[(without?, with?)]))).collect()
+            })
+            .collect();
+        let along = |figure: &dyn Fn(&[Option<f64>]) -> f64| {
+            grid.rtts_ms.iter().zip(&cells).map(|(rtt, gains)| (*rtt, figure(gains))).collect()
+        };
+        let mean = along(&|gains| mean(gains.iter().copied().flatten()));
+        let page = |page: usize| Series {
+            name: String::new(),
+            points: along(&|gains| gains.get(page).copied().flatten().unwrap_or(f64::NAN)),
+        };
+        Panel {
+            lines: vec![Series { name: format!("mean of {} pages", none.pages), points: mean }],
+            behind: (0..none.pages).map(page).collect(),
         }
-        series
     };
-    let figure = |arm: &ArmLoads, what: &str| Figure {
+    let links = 0..grid.links_kbps.len();
+    let row = |(name, arm): &(&str, &ArmLoads)| Row {
+        name: (*name).to_owned(),
+        panels: links.clone().map(|link| panel(arm, link)).collect(),
+    };
+    Panels {
         caption: format!(
-            "{what}: mean gain in page load time over {} pages, a line a link (kbit/s down/up). {:.1} connections a load instead of {:.1}.",
-            arm.pages,
-            connections(arm),
-            connections(none)
+            "What each policy gains in page load time beside none, by round-trip time and link. A faint line a page: {} pages on {} networks under each policy.",
+            none.pages,
+            none.networks.len()
         ),
         x: "round-trip time, ms".into(),
         y: "gain, %".into(),
-        shape: Shape::Lines,
-        series: lines(arm),
+        columns: links.clone().map(|link| grid.link_name(link)).collect(),
+        rows: policies.iter().map(row).collect(),
+    }
+}
+
+/// What is counted of connections.
+type Count = (&'static str, fn(&Sample) -> Option<f64>);
+
+const COUNTS: [Count; 3] = [
+    ("made", |s| Some(f64::from(s.connections))),
+    ("used", |s| Some(f64::from(s.connections - s.unused))),
+    ("never used", |s| Some(f64::from(s.unused))),
+];
+
+/// Connections made, used and wasted under each policy.
+fn accounts(grid: &Grid, policies: &[(&str, &ArmLoads)]) -> Panels {
+    let links = 0..grid.links_kbps.len();
+    let panel = |count: fn(&Sample) -> Option<f64>, link: usize| Panel {
+        lines: policies
+            .iter()
+            .map(|(name, arm)| Series {
+                name: (*name).to_owned(),
+                points: grid.over_rtt(link, 0, |n| mean(arm.each(n, 0, count).into_iter().flatten())),
+            })
+            .collect(),
+        behind: Vec::new(),
     };
-    (measured, vec![figure(learned, "Learned preconnect"), figure(blind, "Two connections to every host")])
+    let row = |(name, count): &Count| Row {
+        name: (*name).to_owned(),
+        panels: links.clone().map(|link| panel(*count, link)).collect(),
+    };
+    Panels {
+        caption: "Connections a load, means: how many were made, how many of these carried a request, and how many never did."
+            .into(),
+        x: "round-trip time, ms".into(),
+        y: "connections a load".into(),
+        columns: links.clone().map(|link| grid.link_name(link)).collect(),
+        rows: COUNTS.iter().map(row).collect(),
+    }
+}
+
+/// Full and resumed handshakes of two connections to every host at once.
+fn handshakes(parallel: &ArmLoads, waiting: &ArmLoads) -> Panels {
+    let Some(grid) = &parallel.grid else { return Panels::default() };
+    let line = |arm: &ArmLoads, name: &str, count: fn(&Sample) -> Option<f64>| Series {
+        name: name.to_owned(),
+        points: grid.over_rtt(0, 0, |n| mean(arm.each(n, 0, count).into_iter().flatten())),
+    };
+    let panel = |arm: &ArmLoads| Panel {
+        lines: vec![
+            line(arm, "full handshakes", |s| Some(f64::from(s.handshakes_full))),
+            line(arm, "resumed", |s| Some(f64::from(s.handshakes_resumed))),
+            line(arm, "hosts", |s| Some(f64::from(s.hosts_secured))),
+        ],
+        behind: Vec::new(),
+    };
+    Panels {
+        caption: format!(
+            "TLS handshakes a load with two connections to every host at once, {}: each at once, or waiting for the first one's session.",
+            grid.link_name(0)
+        ),
+        x: "round-trip time, ms".into(),
+        y: "handshakes a load".into(),
+        columns: vec!["in parallel".into(), "waiting for a session (tls-wait)".into()],
+        rows: vec![Row { name: String::new(), panels: vec![panel(parallel), panel(waiting)] }],
+    }
 }

@@ -66,7 +66,7 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
     let caption = format!("{STYLES}: loads in which the page's POST reached its server twice.");
     let here: Vec<&Cell<'_>> = cells.iter().filter(|cell| cell.pages == STYLES).collect();
     figures.push(bars(&here, "% of loads", &caption, |cell| Some(cell.share(|s| s.fate.doubled > 0))));
-    (measured, figures)
+    (measured, figures.into_iter().map(Into::into).collect())
 }
 
 impl<'a> Cell<'a> {

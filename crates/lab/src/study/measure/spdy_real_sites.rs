@@ -26,5 +26,5 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         shape: Shape::Scatter,
         series: vec![Series { name: String::new(), points: from_http }],
     };
-    (measured, vec![figure])
+    (measured, vec![figure.into()])
 }

@@ -1,40 +1,62 @@
-//! SPDY against HTTP/1.1: a point a page, and the gain over round trips.
+//! SPDY against HTTP/1.1: a point a page, and the stack of charts over bandwidth, round trip, loss and metric.
 
-use super::{ArmLoads, Figure, Measured, Sample, Series, Shape, first_paint, gain_pct, pairs, plt};
+use super::{
+    ArmLoads, Figure, Measured, Panel, Panels, Row, Sample, Series, Shape, first_byte, first_paint, gain_pct,
+    pairs, plt,
+};
+use crate::study::Grid;
 
-/// Arms: the published network; the same link over round trips.
+/// Arms: the published network; a grid, on first visits and on second ones.
 pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
-    let [seed, trips] = arms else { return Default::default() };
+    let [seed, first, second] = arms else { return Default::default() };
+    let Some(grid) = &first.grid else { return Default::default() };
     let scatter = pairs(&seed.each(0, 0, plt), &seed.each(0, 1, plt));
     let faster = scatter.iter().filter(|(http, spdy)| spdy < http).count();
-    let line = |name: &str, figure: fn(&Sample) -> Option<f64>| Series {
-        name: name.to_owned(),
-        points: (0..trips.arm.networks.len())
-            .map(|n| (trips.rtt(n), gain_pct(&pairs(&trips.each(n, 0, figure), &trips.each(n, 1, figure)))))
-            .collect(),
-    };
     let measured = vec![
         ("speedup_pct", gain_pct(&scatter)),
         ("faster_pct", 100.0 * faster as f64 / scatter.len() as f64),
     ];
-    let figures = vec![
-        Figure {
-            caption: "A point a page. Below the red line SPDY is faster.".into(),
-            x: "HTTP page load time, ms".into(),
-            y: "SPDY, ms".into(),
-            shape: Shape::Scatter,
-            series: vec![Series { name: String::new(), points: scatter }],
-        },
-        Figure {
-            caption: format!(
-                "SPDY's mean gain over {} pages at other round-trip times of the same link: the size of the gain is the conditions'.",
-                trips.pages
-            ),
-            x: "round-trip time, ms".into(),
-            y: "gain, %".into(),
-            shape: Shape::Lines,
-            series: vec![line("page load time", plt), line("first paint", first_paint)],
-        },
+    let chart = Figure {
+        caption: "A point a page. Below the red line SPDY is faster.".into(),
+        x: "HTTP page load time, ms".into(),
+        y: "SPDY, ms".into(),
+        shape: Shape::Scatter,
+        series: vec![Series { name: String::new(), points: scatter }],
+    };
+    (measured, vec![chart.into(), stack(grid, first, second).into()])
+}
+
+/// A row a metric, a column a loss, a line a link.
+fn stack(grid: &Grid, first: &ArmLoads, second: &ArmLoads) -> Panels {
+    type Metric<'a> = (&'a str, &'a ArmLoads, fn(&Sample) -> Option<f64>);
+    let metrics: [Metric<'_>; 4] = [
+        ("page load time, first visit", first, plt),
+        ("page load time, second visit", second, plt),
+        ("first render, first visit", first, first_paint),
+        ("first byte, first visit", first, first_byte),
     ];
-    (measured, figures)
+    let gain = |arm: &ArmLoads, figure, n| gain_pct(&pairs(&arm.each(n, 0, figure), &arm.each(n, 1, figure)));
+    let panel = |arm: &ArmLoads, figure: fn(&Sample) -> Option<f64>, loss: usize| Panel {
+        lines: (0..grid.links_kbps.len())
+            .map(|link| Series {
+                name: grid.link_name(link),
+                points: grid.over_rtt(link, loss, |n| gain(arm, figure, n)),
+            })
+            .collect(),
+        behind: Vec::new(),
+    };
+    let row = |(name, arm, figure): &Metric<'_>| Row {
+        name: (*name).to_owned(),
+        panels: (0..grid.losses_pct.len()).map(|loss| panel(arm, *figure, loss)).collect(),
+    };
+    Panels {
+        caption: format!(
+            "What SPDY gains on HTTP, mean of {} pages: bandwidth by round-trip time by loss by metric. The size of the gain, and its sign, are the conditions'.",
+            first.pages
+        ),
+        x: "round-trip time, ms".into(),
+        y: "gain, %".into(),
+        columns: grid.losses_pct.iter().map(|pct| format!("{pct} % loss")).collect(),
+        rows: metrics.iter().map(row).collect(),
+    }
 }

@@ -39,5 +39,5 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         shape: Shape::Lines,
         series: vec![line("first paint", n, first_paint), line("page load time", n, plt)],
     };
-    (measured, (0..networks).map(figure).collect())
+    (measured, (0..networks).map(|n| figure(n).into()).collect())
 }
