@@ -49,6 +49,25 @@ fn assert_complete(page: &Page, run: &Run) {
     assert_eq!(run.unmet, [""; 0], "today's kernel can do all of it");
 }
 
+/// A year later nothing is fresh any more, and the origin answers every validator that it recorded with 304.
+#[test]
+fn a_second_visit_is_spared_what_has_not_changed() {
+    let (Some(world), page) = (world(), page()) else { return };
+    for transport in [Transport::Http1, Transport::Spdy(spdy::Version::V3_1)] {
+        let mut setup = setup(transport);
+        setup.techniques.revisit = Some(Duration::from_secs(365 * 86_400));
+        let run = world.load(&page, &setup, 1).unwrap();
+        assert_eq!((&run.load.outcome, run.unmet), (&Outcome::Complete, vec![]));
+        let validated = |r: &browser::Request| r.cached == Some(browser::Cached::Validated);
+        let spared = page.resources.iter().zip(&run.load.requests).filter(|(_, r)| validated(r));
+        assert!(spared.clone().count() > page.resources.len() / 2);
+        for (resource, request) in page.resources.iter().zip(&run.load.requests) {
+            let arrives = if validated(request) { 0 } else { resource.body_len };
+            assert_eq!(request.body_bytes, arrives, "{transport}");
+        }
+    }
+}
+
 #[test]
 fn a_page_arrives_whole_over_every_transport() {
     let (Some(world), page) = (world(), page()) else { return };
