@@ -65,6 +65,8 @@ pub enum Technique {
     Timeouts,
     /// Only these hosts speak SPDY: the page's own, if there is no list.
     SpdyHosts(Option<Vec<String>>),
+    /// The page was loaded so many hours before, and its responses are in the cache as far as they allow it.
+    RevisitHours(f64),
     /// Certificates are asked about before a handshake ends.
     CertChecks(CertChecks),
     /// How long an authority may take to answer, in milliseconds.
@@ -92,8 +94,6 @@ pub enum CertChecks {
     Chain,
     /// Both.
     OcspAndChain,
-    /// The page was loaded so many hours before, and its responses are in the cache as far as they allow it.
-    RevisitHours(f64),
 }
 
 /// Whose rules of sending again.
