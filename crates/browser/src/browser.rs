@@ -26,6 +26,10 @@ pub struct Request {
     pub body_bytes: u64,
     /// What the cache had of it, if that was used.
     pub cached: Option<Cached>,
+    /// How it went out; `None` if it was never asked for.
+    pub sent_on: Option<client::SentOn>,
+    /// Whether it had to wait for a connection in use; see [`client::Request::queued`].
+    pub queued: bool,
 }
 
 /// How a response came out of the cache.
@@ -57,6 +61,7 @@ pub struct Browser<'p> {
     /// What an earlier visit has left of each resource; empty if there was none.
     cache: Vec<Reuse>,
     cached: Vec<Option<Cached>>,
+    pipelining: Option<client::Pipelining>,
 }
 
 impl<'p> Browser<'p> {
@@ -71,6 +76,7 @@ impl<'p> Browser<'p> {
         let authorities = page.hosts.iter().map(|host| host.authority().into());
         Self {
             loader: Loader::new(page, config),
+            pipelining: client.pipelining,
             client: Client::new(client, names.collect()),
             hosts: secured.iter().copied().zip(authorities).collect(),
             body_bytes: vec![0; page.resources.len()],
@@ -126,6 +132,14 @@ impl<'p> Browser<'p> {
     /// connections and TLS sessions are not kept.
     pub fn revisit(&mut self, after: Duration) {
         self.cache = self.page.resources.iter().map(|resource| reuse(resource, after)).collect();
+    }
+
+    /// What pipelining knows of a host, before the start; see [`Client::set_pipelining`].
+    ///
+    /// # Panics
+    /// If the page has no such host.
+    pub fn set_pipelining(&mut self, host: u32, state: client::HostState) {
+        self.client.set_pipelining(host, state);
     }
 
     /// Begins the navigation.
@@ -267,6 +281,8 @@ impl<'p> Browser<'p> {
                 head_bytes_down: asked.map_or(0, |r| r.head_bytes_down),
                 body_bytes: self.body_bytes[id as usize],
                 cached: self.cached[id as usize],
+                sent_on: asked.filter(|r| r.attempts > 0).map(|r| r.sent_on),
+                queued: asked.is_some_and(|r| r.queued),
             }
         };
         (0..).zip(&self.page.resources).map(request).collect()
@@ -370,11 +386,8 @@ impl<'p> Browser<'p> {
             }
         };
         let body_len = resource.request_body_len;
-        self.client.ask(
-            now,
-            id,
-            client::Ask { body_len, resume, ..client::Ask::new(resource.host, head, priority) },
-        );
+        let ask = client::Ask { body_len, resume, ..client::Ask::new(resource.host, head, priority) };
+        self.client.ask(now, id, self.classed(id, ask));
     }
 
     fn is_beside(&self, id: ResourceId) -> bool {
@@ -388,6 +401,14 @@ impl<'p> Browser<'p> {
             self.loader.handle_data(now, id, bytes);
         }
         self.loader.handle_complete(now, id);
+    }
+
+    /// What a request is to pipelining, where that is on: of an XHR the head does not say that it is one.
+    fn classed(&self, id: ResourceId, ask: client::Ask) -> client::Ask {
+        let Some(policy) = self.pipelining else { return ask };
+        let xhr = self.page.resources[id as usize].kind == page::Kind::Xhr;
+        let class = (xhr && !policy.xhr).then_some(client::Class::Solo);
+        client::Ask { blocks: self.loader.is_in_head(id), class, ..ask }
     }
 
     fn tell_loader(&mut self, now: Instant, event: client::Event) {

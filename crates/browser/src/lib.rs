@@ -222,6 +222,19 @@ impl<'p> Loader<'p> {
             }
     }
 
+    /// Whether a resource is a style sheet or script for which the main document's parser stops, or its scripts wait, before it
+    /// comes to anything that is shown.
+    pub fn is_in_head(&self, id: ResourceId) -> bool {
+        let document = self.documents[self.main as usize].as_ref();
+        let resource = &self.page.resources[id as usize];
+        let waited_for = match (resource.kind, resource.cause) {
+            (Kind::Style, _) => true,
+            (Kind::Script, Cause::Parser { script, .. }) => script == ScriptMode::Sync,
+            _ => false,
+        };
+        waited_for && document.is_some_and(|document| document.has_in_head(id))
+    }
+
     /// The moments reached so far.
     pub fn moments(&self) -> &Moments {
         &self.moments

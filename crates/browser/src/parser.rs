@@ -67,6 +67,11 @@ impl Document {
         }
     }
 
+    /// Whether it refers to a resource before anything that is shown.
+    pub(crate) fn has_in_head(&self, id: ResourceId) -> bool {
+        self.references[..self.head.0].iter().any(|(_, child)| *child == id)
+    }
+
     pub(crate) fn receive(&mut self, bytes: u64) {
         self.received = (self.received + bytes).min(self.len);
     }

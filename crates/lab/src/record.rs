@@ -40,6 +40,7 @@ pub fn setup(
         beyond.certificates.apply(&mut tls);
         tls
     };
+    let (servers, ipv6) = technique::servers(techniques);
     let version = transport.spdy_version().unwrap_or(spdy::Version::V3_1);
     let spdy = match network.spdy {
         Spdy::Chrome2012 => spdy::Config::chrome_2012(version),
@@ -80,6 +81,8 @@ pub fn setup(
         techniques: beyond.clone(),
         memory: load::Memory::default(),
         faults: load::Faults::default(),
+        servers,
+        ipv6,
     };
     technique::break_things(&mut setup, techniques)?;
     Ok(setup)

@@ -10,6 +10,7 @@
 mod grid;
 mod measure;
 mod runner;
+mod session;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,7 @@ use measure::{ArmLoads, Measured};
 pub use grid::{CELLS_MAX, Grid};
 pub use measure::{Figure, Panel, Panels, Picture, Row, Series, Shape, Table};
 pub use runner::{Options, run};
+pub use session::{Kinds, SessionSpec};
 
 /// A study that is built in.
 struct BuiltIn {
@@ -65,6 +67,11 @@ const STUDIES: &[BuiltIn] = &[
         name: "preconnect",
         file: include_str!("../../../studies/preconnect.toml"),
         measure: measure::preconnect::measure,
+    },
+    BuiltIn {
+        name: "pipelining",
+        file: include_str!("../../../studies/pipelining.toml"),
+        measure: measure::pipelining::measure,
     },
     BuiltIn {
         name: "initial-window",
@@ -117,6 +124,9 @@ pub struct Study {
     /// Grids of networks; arms name them.
     #[serde(default, rename = "grid")]
     pub grids: BTreeMap<String, Grid>,
+    /// Browsing sessions made for it; arms name them `session:ID`.
+    #[serde(default, rename = "session")]
+    pub sessions: Vec<SessionSpec>,
     /// What is compared.
     #[serde(rename = "arm")]
     pub arms: Vec<Arm>,

@@ -6,7 +6,8 @@
 //!
 //! # What a browser remembers
 //!
-//! A predictor that has seen nothing predicts nothing, so a load with one is not the page's first: the page has been visited
+//! What it has learned of hosts that pipeline is remembered too, if `visits=N` says that there were earlier visits; `green-hosts` is what
+//! it remembers without any, or before the first of them: that every host has passed its trial. A predictor that has seen nothing predicts nothing, so a load with one is not the page's first: the page has been visited
 //! [`VISITS`] times before, or as often as `visits=N` says. Each of those visits is a load in the virtual world, cold but for
 //! what the predictor has learned, with a seed that follows from the measured load's. So what is remembered depends on the page,
 //! the network, the transport and the seed alone, and on neither the order of loads nor the number of threads; and it is the
@@ -21,11 +22,15 @@
 
 mod fault;
 
+mod servers;
+
 use std::fmt;
 use std::str::FromStr;
 
 use base::Duration;
-use client::{Deployment, Handshakes, Pipelining, Preconnect, Racing, Retry, Timeouts, Transport};
+use client::{
+    Deployment, Handshakes, HappyEyeballs, Pipelining, Preconnect, Racing, Retry, Timeouts, Transport,
+};
 use page::Page;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +64,18 @@ pub enum Technique {
     TlsWait,
     /// Requests follow each other on HTTP/1.1 connections, at most so many.
     Pipelining(u32),
+    /// XHR too may be pipelined.
+    PipeliningXhr,
+    /// Every host has passed its trial of pipelining before.
+    GreenHosts,
+    /// Some servers are no good at pipelines. Never empty.
+    BadPipeliners(Vec<load::BadPipeliners>),
+    /// Servers end connections that nobody uses. Never [`origin::Idle::Kept`].
+    ServerIdle(origin::Idle),
+    /// Addresses of two families race.
+    HappyEyeballs(EyeballRule),
+    /// Servers have addresses of IPv6 beside their own.
+    Ipv6(load::Ipv6),
     /// Requests that failed are sent again.
     Retry(RetryRule),
     /// Chrome's limits on connecting, securing and idling.
@@ -96,6 +113,15 @@ pub enum CertChecks {
     OcspAndChain,
 }
 
+/// Whose rules of racing addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EyeballRule {
+    /// [`HappyEyeballs::RFC_8305`].
+    Rfc8305,
+    /// [`HappyEyeballs::CHROME`].
+    Chrome,
+}
+
 /// Whose rules of sending again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RetryRule {
@@ -112,7 +138,7 @@ struct Switch {
     about: &'static str,
 }
 
-const SWITCHES: [Switch; 18] = [
+const SWITCHES: [Switch; 24] = [
     Switch {
         name: "false-start",
         values: "",
@@ -142,6 +168,36 @@ const SWITCHES: [Switch; 18] = [
         name: "pipelining",
         values: "[=DEPTH]",
         about: "HTTP/1.1 requests follow each other, by Firefox's rules, so many at most (32 unless set)",
+    },
+    Switch {
+        name: "pipelining-xhr",
+        values: "",
+        about: "XHR may be pipelined too, which Firefox did not do",
+    },
+    Switch {
+        name: "green-hosts",
+        values: "",
+        about: "every host has passed its trial of pipelining before the load",
+    },
+    Switch {
+        name: "bad-pipeliners",
+        values: "=stall|reorder|close|corrupt|ignore:SHARE|HOST,HOST…[+…]",
+        about: "servers that are no good at pipelines: a share of all, from 0 to 1, or those named",
+    },
+    Switch {
+        name: "server-idle",
+        values: "=close|408:SECONDS",
+        about: "servers end HTTP/1.1 connections on which nothing has happened for so long, without a word or with a 408",
+    },
+    Switch {
+        name: "happy-eyeballs",
+        values: "[=rfc8305|chrome]",
+        about: "addresses of IPv6 and IPv4 race: as RFC 8305 has it (unless set), or as Chrome did",
+    },
+    Switch {
+        name: "ipv6",
+        values: "=same|lost|MS[:SHARE|HOST,HOST…]",
+        about: "servers (all unless set) have an address of IPv6, tried first: as near, never answering, or so much farther",
     },
     Switch {
         name: "retry",
@@ -231,6 +287,15 @@ impl fmt::Display for Technique {
             Technique::RacingMs(delay) => write!(f, "racing={delay}"),
             Technique::TlsWait => f.write_str("tls-wait"),
             Technique::Pipelining(depth) => write!(f, "pipelining={depth}"),
+            Technique::PipeliningXhr => f.write_str("pipelining-xhr"),
+            Technique::GreenHosts => f.write_str("green-hosts"),
+            Technique::BadPipeliners(kinds) => {
+                write!(f, "bad-pipeliners={}", servers::pipeliners_text(kinds))
+            }
+            Technique::ServerIdle(idle) => write!(f, "server-idle={}", servers::idle_text(*idle)),
+            Technique::HappyEyeballs(EyeballRule::Rfc8305) => f.write_str("happy-eyeballs=rfc8305"),
+            Technique::HappyEyeballs(EyeballRule::Chrome) => f.write_str("happy-eyeballs=chrome"),
+            Technique::Ipv6(ipv6) => write!(f, "ipv6={}", servers::ipv6_text(ipv6)),
             Technique::Retry(RetryRule::Firefox) => f.write_str("retry=firefox"),
             Technique::Retry(RetryRule::Reloading) => f.write_str("retry=reloading"),
             Technique::Timeouts => f.write_str("timeouts"),
@@ -295,6 +360,13 @@ fn read(name: &str, value: Option<&str>) -> Option<Technique> {
         ("tls-wait", None) => Some(Technique::TlsWait),
         // No deeper than the engine keeps.
         ("pipelining", _) => number(Some(Pipelining::FIREFOX.depth_max), 64).map(Technique::Pipelining),
+        ("pipelining-xhr", None) => Some(Technique::PipeliningXhr),
+        ("green-hosts", None) => Some(Technique::GreenHosts),
+        ("bad-pipeliners", Some(text)) => servers::read_pipeliners(text).map(Technique::BadPipeliners),
+        ("server-idle", Some(text)) => servers::read_idle(text).map(Technique::ServerIdle),
+        ("happy-eyeballs", None | Some("rfc8305")) => Some(Technique::HappyEyeballs(EyeballRule::Rfc8305)),
+        ("happy-eyeballs", Some("chrome")) => Some(Technique::HappyEyeballs(EyeballRule::Chrome)),
+        ("ipv6", Some(text)) => servers::read_ipv6(text).map(Technique::Ipv6),
         ("retry", Some("firefox")) => Some(Technique::Retry(RetryRule::Firefox)),
         ("retry", Some("reloading")) => Some(Technique::Retry(RetryRule::Reloading)),
         ("timeouts", None) => Some(Technique::Timeouts),
@@ -362,6 +434,8 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
     let asks = |t: &Technique| matches!(t, Technique::CertChecks(_));
     let asks_status = |t: &Technique| asks(t) && *t != Technique::CertChecks(CertChecks::Chain);
     let shows_certificate = |n: &Network| matches!(n.tls, Tls::Tls12 | Tls::Tls13);
+    let pipelines = plan.techniques.iter().any(|t| matches!(t, Technique::Pipelining(_)));
+    let has_ipv6 = plan.techniques.iter().any(|t| matches!(t, Technique::Ipv6(_)));
     match technique {
         Technique::FalseStart => match plan.networks.iter().find(|n| n.tls != Tls::Tls12) {
             Some(n) => without(format!(
@@ -377,10 +451,13 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
             )),
             None => Ok(()),
         },
-        Technique::Visits(_) if !plan.techniques.iter().any(|t| learns(t) || asks(t)) => without(
-            "nothing learns from visits without preconnect=learned, preconnect=successor or cert-checks"
-                .into(),
-        ),
+        Technique::Visits(_) if !pipelines && !plan.techniques.iter().any(|t| learns(t) || asks(t)) => {
+            without(
+                "nothing learns from visits without preconnect=learned, preconnect=successor, pipelining or \
+                 cert-checks"
+                    .into(),
+            )
+        }
         Technique::CertChecks(_) => match plan.networks.iter().find(|n| !shows_certificate(n)) {
             Some(n) => without(format!(
                 "network '{}' has TLS '{}', under which no server shows a certificate (--tls 1.2 or 1.3)",
@@ -391,10 +468,18 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
         Technique::CertTimeoutMs(_) | Technique::Pinned if !plan.techniques.iter().any(asks) => {
             without("nobody asks about certificates (--with cert-checks=ocsp)".into())
         }
+        Technique::PipeliningXhr | Technique::GreenHosts | Technique::BadPipeliners(_) if !pipelines => {
+            without("nobody pipelines (--with pipelining)".into())
+        }
         Technique::Stapling if !plan.techniques.iter().any(asks_status) => {
             without("nobody asks whether a certificate is good (--with cert-checks=ocsp)".into())
         }
-        Technique::Pipelining(_) | Technique::Preconnect(Preconnect::BlindTwo) if !speaks(true) => {
+        Technique::HappyEyeballs(_) if !has_ipv6 => {
+            without("no host has addresses of two families (--with ipv6=lost, say)".into())
+        }
+        Technique::ServerIdle(_) | Technique::Pipelining(_) | Technique::Preconnect(Preconnect::BlindTwo)
+            if !speaks(true) =>
+        {
             without("it is for HTTP/1.1 (--transports http1)".into())
         }
         Technique::Timeouts if plan.techniques.contains(&Technique::Retry(RetryRule::Reloading)) => without(
@@ -466,16 +551,25 @@ pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
     let mut out = load::Techniques::default();
     for technique in techniques {
         match technique {
-            Technique::FalseStart | Technique::Visits(_) => {}
+            Technique::FalseStart
+            | Technique::Visits(_)
+            | Technique::GreenHosts
+            | Technique::PipeliningXhr => {}
+            Technique::BadPipeliners(_) | Technique::ServerIdle(_) | Technique::Ipv6(_) => {} // see `servers`
             Technique::Fault(_)
             | Technique::Blackhole(..)
             | Technique::NetworkChange(..)
             | Technique::Restart(_) => {} // see `break_things`
+            Technique::HappyEyeballs(EyeballRule::Rfc8305) => {
+                out.happy_eyeballs = Some(HappyEyeballs::RFC_8305);
+            }
+            Technique::HappyEyeballs(EyeballRule::Chrome) => out.happy_eyeballs = Some(HappyEyeballs::CHROME),
             Technique::Preconnect(policy) => out.preconnect = *policy,
             Technique::RacingMs(delay) => out.racing = Racing { delay: ms(*delay), ..Racing::FIREFOX },
             Technique::TlsWait => out.handshakes = Handshakes::WaitForSession,
             Technique::Pipelining(depth_max) => {
-                out.pipelining = Some(Pipelining { depth_max: *depth_max, ..Pipelining::FIREFOX });
+                let xhr = techniques.contains(&Technique::PipeliningXhr);
+                out.pipelining = Some(Pipelining { depth_max: *depth_max, xhr, ..Pipelining::FIREFOX });
             }
             Technique::Retry(RetryRule::Firefox) => out.retry = Retry::FIREFOX,
             Technique::Retry(RetryRule::Reloading) => {
@@ -497,6 +591,20 @@ pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
     out
 }
 
+/// What a load's setup has of `techniques` that is the servers'.
+pub(crate) fn servers(techniques: &[Technique]) -> (load::Servers, Option<load::Ipv6>) {
+    let (mut out, mut ipv6) = (load::Servers::default(), None);
+    for technique in techniques {
+        match technique {
+            Technique::BadPipeliners(kinds) => out.bad_pipeliners.clone_from(kinds),
+            Technique::ServerIdle(idle) => out.idle = *idle,
+            Technique::Ipv6(of) => ipv6 = Some(of.clone()),
+            _ => {}
+        }
+    }
+    (out, ipv6)
+}
+
 /// `setup` with what the browser has learned of `page` before a load with this seed; see the module.
 pub(crate) fn remembering(
     setup: &load::Setup,
@@ -505,6 +613,9 @@ pub(crate) fn remembering(
     seed: u64,
 ) -> load::Setup {
     let mut setup = setup.clone();
+    if techniques.contains(&Technique::GreenHosts) {
+        setup.memory.pipelining = page.hosts.iter().map(load::HostStanding::green).collect();
+    }
     let learns = matches!(setup.techniques.preconnect, Preconnect::Learned | Preconnect::Successor);
     let asked = techniques.iter().find_map(|t| match t {
         Technique::Visits(n) => Some(*n),

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::{BodyRange, Duration, Instant};
 use bytes::BytesMut;
 use mio::net::{TcpListener, TcpStream};
-use origin::{Record, Recording, Site};
+use origin::{Behaviour, Record, Recording, Site};
 use page::Page;
 
 use crate::tls::{Acceptor, Negotiated};
@@ -83,6 +83,8 @@ pub struct Config {
     /// How long a client may ask for nothing before it is told to go; and how long it may take nothing that is sent to it
     /// before it is cut off.
     pub idle_timeout: Duration,
+    /// How each address's HTTP/1.1 connections are treated, in the order of the addresses; those beyond the last, well.
+    pub behaviours: Vec<Behaviour>,
     /// Clients served at a time; more wait in the kernel's queue.
     pub clients_max: usize,
     /// How long those that are being served may take to finish when the server shuts down.
@@ -100,6 +102,7 @@ impl Default for Config {
             spdy: spdy::Config::new.into(),
             handshake_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(120),
+            behaviours: Vec::new(),
             clients_max: 1_000,
             grace: Duration::from_secs(10),
         }
@@ -402,7 +405,8 @@ impl<C: Content> Track<'_, C> {
             (self.log)(now, &Event::Closed { client: number, why: &e.to_string(), tcp: &tcp });
             return self.free.push(index);
         }
-        let client = Client::new(number, tcp, now);
+        let behaviour = self.config.behaviours.get(listener).copied().unwrap_or_default();
+        let client = Client::new(number, tcp, now, behaviour);
         let site = listener.min(self.sites.len() - 1);
         self.places[index] = Some(Place { client, site, deadline: None, queued: false });
         self.open += 1;

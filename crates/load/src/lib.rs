@@ -8,6 +8,7 @@
 
 mod certificate;
 mod fault;
+mod servers;
 mod setup;
 mod technique;
 
@@ -15,8 +16,9 @@ use base::{Duration, Instant};
 
 pub use certificate::{AUTHORITIES, Certificates, OCSP_LEN};
 pub use fault::{Faults, NetworkChange};
+pub use servers::{BadPipeliners, Ipv6, Route, Servers, Which};
 pub use setup::{HostRtt, Setup, TlsScope};
-pub use technique::{Memory, Techniques};
+pub use technique::{HostStanding, Memory, Techniques};
 
 /// What came of one load.
 #[derive(Clone, PartialEq, Debug)]

@@ -5,7 +5,7 @@ use client::Transport;
 use page::Page;
 
 use crate::certificate::is_authority;
-use crate::{Faults, Memory, Techniques};
+use crate::{Faults, HostStanding, Ipv6, Memory, Servers, Techniques};
 
 /// Everything that a load depends on, besides the page and the seed.
 #[derive(Clone, PartialEq, Debug)]
@@ -45,6 +45,10 @@ pub struct Setup {
     pub memory: Memory,
     /// What breaks.
     pub faults: Faults,
+    /// How the servers treat HTTP/1.1 connections.
+    pub servers: Servers,
+    /// Who has an address of IPv6, too. The live world has none.
+    pub ipv6: Option<Ipv6>,
 }
 
 impl Setup {
@@ -70,6 +74,8 @@ impl Setup {
             techniques: Techniques::default(),
             memory: Memory::default(),
             faults: Faults::default(),
+            servers: Servers::default(),
+            ipv6: None,
         }
     }
 }
@@ -123,20 +129,58 @@ impl Setup {
             let transport = self.host_transport(page, host);
             let transport = (transport != self.transport).then_some(transport);
             let checks = of_host.get_mut(id as usize).map(std::mem::take).unwrap_or_default();
-            if transport.is_some() || !checks.is_empty() {
-                browser.describe(id, client::HostFacts { transport, checks, ..Default::default() });
+            let addresses = self.addresses(id, host);
+            if transport.is_some() || !checks.is_empty() || !addresses.is_empty() {
+                let facts = client::HostFacts { transport, checks, addresses, ..Default::default() };
+                browser.describe(id, facts);
+            }
+            if let Some(known) = self.memory.pipelining.iter().find(|known| known.host == origin_of(host)) {
+                browser.set_pipelining(id, known.state.clone());
             }
         }
         browser.set_checks(checks);
         if let Some(after) = self.techniques.revisit {
             browser.revisit(after);
         }
-        let Memory { learned, successor, checked: _ } = self.memory.clone();
+        let Memory { learned, successor, .. } = self.memory.clone();
         browser.remember(
             client::Learned::from_rows(learned, Vec::new()),
             client::Successor::from_rows(successor),
         );
         browser
+    }
+
+    /// The addresses of a host, if there is one of IPv6 among them; both are made up of its number, for documentation only
+    /// (RFC 3849) and for private use (RFC 1918).
+    fn addresses(&self, id: u32, host: &page::Host) -> Vec<std::net::IpAddr> {
+        if !self.ipv6.as_ref().is_some_and(|ipv6| ipv6.has(&host.name)) {
+            return Vec::new();
+        }
+        let n = id + 1;
+        let v6 = std::net::Ipv6Addr::from(0x2001_0db8_u128 << 96 | u128::from(n));
+        vec![v6.into(), std::net::Ipv4Addr::from(10 << 24 | n).into()]
+    }
+
+    /// What `browser`, which this setup has made, remembers; to be asked for after [`browser::Browser::finish_visit`].
+    pub fn remembered(&self, browser: &browser::Browser<'_>) -> Memory {
+        let client = browser.client();
+        let hosts = || (0..).zip(&browser.page().hosts);
+        let elsewhere = self
+            .memory
+            .pipelining
+            .iter()
+            .filter(|known| hosts().all(|(_, host)| origin_of(host) != known.host));
+        let here = hosts().map(|(id, host)| (origin_of(host), client.pipelining(id).for_later()));
+        let here = here.filter(|(_, state)| *state != client::HostState::new());
+        Memory {
+            learned: client.learned().rows().collect(),
+            successor: client.successor().rows().collect(),
+            checked: client.checked().map(|id| browser.page().resource_url(id)).collect(),
+            pipelining: elsewhere
+                .cloned()
+                .chain(here.map(|(host, state)| HostStanding { host, state }))
+                .collect(),
+        }
     }
 
     /// What carries the requests of a host of `page`.
@@ -151,6 +195,11 @@ impl Setup {
             Transport::Spdy(_) => origin::Protocol::Spdy(self.spdy.clone()),
         }
     }
+}
+
+/// What a host is remembered by.
+pub(crate) fn origin_of(host: &page::Host) -> String {
+    format!("{}://{}", host.scheme(), host.authority())
 }
 
 impl HostRtt {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use base::Duration;
 use client::{
-    Deployment, Handshakes, LearnedRow, Pipelining, Preconnect, Racing, Retry, SuccessorRow, Timeouts,
-    Transport,
+    Deployment, Handshakes, HappyEyeballs, HostState, LearnedRow, Pipelining, Preconnect, Racing, Retry,
+    SuccessorRow, Timeouts, Transport,
 };
 use page::Page;
 
@@ -19,6 +19,8 @@ pub struct Techniques {
     pub preconnect: Preconnect,
     /// Whether a connection that takes long gets a second one beside it.
     pub racing: Racing,
+    /// How a host with addresses of both families is connected to.
+    pub happy_eyeballs: Option<HappyEyeballs>,
     /// How TLS handshakes of several connections to one host go.
     pub handshakes: Handshakes,
     /// Whether requests follow each other on HTTP/1.1 connections.
@@ -42,6 +44,7 @@ impl Default for Techniques {
         Self {
             preconnect: Preconnect::None,
             racing: Racing::OFF,
+            happy_eyeballs: None,
             handshakes: Handshakes::Parallel,
             pipelining: None,
             retry: Retry::CHROME,
@@ -59,6 +62,7 @@ impl Techniques {
     pub fn apply(&self, config: &mut client::Config) {
         config.preconnect = self.preconnect;
         config.racing = self.racing;
+        config.happy_eyeballs = self.happy_eyeballs;
         config.handshakes = self.handshakes;
         config.pipelining = self.pipelining;
         config.retry = self.retry;
@@ -83,17 +87,22 @@ pub struct Memory {
     pub successor: Vec<SuccessorRow>,
     /// What authorities have answered, by its URL: it is good for days (RFC 6960 §2.4), and browsers keep it as long.
     pub checked: BTreeSet<String>,
+    /// What pipelining goes by: hosts that it knows something of.
+    pub pipelining: Vec<HostStanding>,
 }
 
-impl Memory {
-    /// What `browser` will remember. To be asked for after [`browser::Browser::finish_visit`].
-    pub fn of(browser: &browser::Browser<'_>) -> Self {
-        let client = browser.client();
-        let page = browser.page();
-        Self {
-            learned: client.learned().rows().collect(),
-            successor: client.successor().rows().collect(),
-            checked: client.checked().map(|id| page.resource_url(id)).collect(),
-        }
+/// What pipelining has learned of a host.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HostStanding {
+    /// Scheme, name and port, as a URL shows them.
+    pub host: String,
+    /// What it has learned.
+    pub state: HostState,
+}
+
+impl HostStanding {
+    /// A host of which nothing but good is known: it has passed its trial.
+    pub fn green(host: &page::Host) -> Self {
+        Self { host: crate::setup::origin_of(host), state: HostState::green() }
     }
 }

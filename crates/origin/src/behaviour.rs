@@ -22,6 +22,8 @@ pub enum Pipelines {
     Corrupting,
     /// It throws it away, and closes after the answer before.
     Refusing,
+    /// It throws it away, and says nothing: it does not know of pipelines at all, and reads a request at a time.
+    Ignoring,
 }
 
 /// What a server does with a connection on which nothing happens.
@@ -59,6 +61,8 @@ pub(crate) struct Conduct {
     last_words: Option<Bytes>,
     /// Nothing more is taken.
     pub(crate) cut: bool,
+    /// Nothing more is answered, and nothing said about it.
+    mute: bool,
 }
 
 impl Conduct {
@@ -78,10 +82,16 @@ impl Conduct {
 impl<S: Site> Connection<S> {
     /// The same, behaving as told from `now` on, when it was accepted.
     pub fn with_behaviour(mut self, now: Instant, behaviour: Behaviour) -> Self {
-        let conduct = Conduct { behaviour, answers: 0, idle_since: now, last_words: None, cut: false };
+        let conduct =
+            Conduct { behaviour, answers: 0, idle_since: now, last_words: None, cut: false, mute: false };
         self.conduct = Some(conduct);
         self.drained = true; // there is nothing to send yet
         self
+    }
+
+    /// Whether what comes is not looked at any more.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.conduct.as_ref().is_some_and(|c| c.cut || c.mute)
     }
 
     pub(crate) fn is_cut(&self) -> bool {
@@ -117,6 +127,7 @@ impl<S: Site> Connection<S> {
                 self.cut(Some(Bytes::from_static(b"\0corrupted\r\n\r\n")));
             }
             Pipelines::Refusing if exchange.follows => self.cut(None),
+            Pipelines::Ignoring if exchange.follows => self.mute(),
             _ => return false,
         }
         true
@@ -138,6 +149,12 @@ impl<S: Site> Connection<S> {
         let conduct = self.conduct.as_mut().expect("only what has a behaviour is cut");
         (conduct.cut, conduct.last_words) = (true, last_words);
         self.drained = false;
+    }
+
+    /// Answers nothing more, and stays.
+    fn mute(&mut self) {
+        self.exchanges.clear();
+        self.conduct.as_mut().expect("only what has a behaviour falls silent").mute = true;
     }
 
     /// When an idle connection is to be ended.

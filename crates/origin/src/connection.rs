@@ -195,7 +195,7 @@ impl<S: Site> Connection<S> {
     /// [`poll_transmit`](Self::poll_transmit) until [`wants_close`](Self::wants_close).
     pub fn handle_input(&mut self, now: Instant, chunk: Chunk, site: &mut S) -> Result<(), PeerMisbehaved> {
         self.stats.bytes_in += chunk.len();
-        if self.is_cut() || self.wants_reset() {
+        if self.is_deaf() || self.wants_reset() {
             return Ok(()); // nobody reads any more
         }
         self.stir(now);

@@ -63,9 +63,9 @@ impl<'p> Server<'p> {
         self.connections.len() as ConnectionId - 1
     }
 
-    /// How it behaves at connections accepted from now on by [`Server::accept_at`].
-    pub fn set_behaviour(&mut self, behaviour: Behaviour) {
-        self.behaviour = behaviour;
+    /// The same, behaving so at connections accepted by [`Server::accept_at`].
+    pub fn with_behaviour(self, behaviour: Behaviour) -> Self {
+        Self { behaviour, ..self }
     }
 
     /// A client has connected and will speak `protocol`; the server behaves as it was told to.

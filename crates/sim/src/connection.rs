@@ -56,6 +56,8 @@ impl End {
 /// A connection of the client to the server of `host`.
 pub(crate) struct Connection {
     pub(crate) host: u32,
+    /// It goes to the host's address of IPv6.
+    pub(crate) ipv6: bool,
     /// The connection's number at its server.
     pub(crate) at_server: origin::ConnectionId,
     pub(crate) client: End,

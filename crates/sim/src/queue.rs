@@ -14,9 +14,9 @@ pub(crate) enum Event {
     /// The access link from the client has a packet ready.
     Up,
     /// A packet has covered the host's own distance and is at the server.
-    AtServer { host: u32 },
+    AtServer { host: u32, ipv6: bool },
     /// A packet has covered the host's own distance and enters the access link.
-    AtLink { host: u32 },
+    AtLink { host: u32, ipv6: bool },
     /// A timer of one end of a connection.
     End { connection: u32, side: Side },
     /// A server has thought about an answer.

@@ -58,11 +58,32 @@ pub(crate) struct Host<'p> {
     dialled: u32,
     /// When it goes away for good.
     pub(crate) vanishes: Option<Instant>,
+    /// Between the access link and the server: with its own address, and with that of IPv6 if it has one.
+    ways: [Way; 2],
+}
+
+/// How packets to and from one address of a host go.
+#[derive(Default)]
+struct Way {
     /// One way between the access link and the server.
     distance: Duration,
+    /// They do not arrive.
+    lost: bool,
     /// On that way, in order: all take the same time, so that each event finds its packet in front.
     to_server: VecDeque<Packet>,
     to_link: VecDeque<Packet>,
+}
+
+impl Way {
+    fn all(extra: Duration, ipv6: Option<&load::Ipv6>) -> [Self; 2] {
+        let (detour, lost) = match ipv6.map(|ipv6| ipv6.route) {
+            Some(load::Route::Longer(detour)) => (detour, false),
+            Some(load::Route::Lost) => (Duration::ZERO, true),
+            Some(load::Route::Same) | None => (Duration::ZERO, false),
+        };
+        let own = Self { distance: extra / 2, ..Self::default() };
+        [own, Self { distance: (extra + detour) / 2, lost, ..Self::default() }]
+    }
 }
 
 pub(crate) struct World<'p> {
@@ -90,14 +111,14 @@ impl<'p> World<'p> {
         let rng = Rng::new(seed);
         let faults = origin::Faults::new(setup.faults.hosts.clone(), rng.substream("faults"));
         let hosts = (0..).zip(&page.hosts).zip(setup.host_rtt.extra(page)).map(|((id, host), extra)| Host {
-            server: origin::Server::new(page, id, setup.think).with_faults(faults.clone()),
+            server: origin::Server::new(page, id, setup.think)
+                .with_faults(faults.clone())
+                .with_behaviour(setup.servers.behaviour(&host.name)),
             tls: setup.secures(host),
             protocol: setup.protocol(page, host),
             dialled: 0,
             vanishes: faults.vanishes(&host.name),
-            distance: extra / 2,
-            to_server: VecDeque::new(),
-            to_link: VecDeque::new(),
+            ways: Way::all(extra, setup.ipv6.as_ref()),
         });
         Self {
             page,
@@ -158,12 +179,14 @@ impl<'p> World<'p> {
                 }
                 self.events.arm_up(self.up.next_time());
             }
-            Event::AtServer { host } => {
-                let packet = self.hosts[host as usize].to_server.pop_front().expect("a packet an event");
+            Event::AtServer { host, ipv6 } => {
+                let way = &mut self.hosts[host as usize].ways[usize::from(ipv6)];
+                let packet = way.to_server.pop_front().expect("a packet an event");
                 self.arrive(packet, Side::Server);
             }
-            Event::AtLink { host } => {
-                let packet = self.hosts[host as usize].to_link.pop_front().expect("a packet an event");
+            Event::AtLink { host, ipv6 } => {
+                let way = &mut self.hosts[host as usize].ways[usize::from(ipv6)];
+                let packet = way.to_link.pop_front().expect("a packet an event");
                 self.enter_down(Crossing::Tcp(packet));
             }
             Event::End { connection, side } => {
@@ -239,9 +262,10 @@ impl<'p> World<'p> {
                 self.look_up(host, step);
             }
             Action::Connect { connection, host, resume } => {
+                let ipv6 = self.setup.ipv6.is_some() && self.goes_to_ipv6(connection);
                 let connection = self.past.world_id(connection);
                 debug_assert_eq!(connection as usize, self.connections.len());
-                let entry = self.open(host, resume);
+                let entry = Connection { ipv6, ..self.open(host, resume) };
                 self.connections.push(entry);
                 self.send(connection, Side::Client);
             }
@@ -273,15 +297,22 @@ impl<'p> World<'p> {
         }
     }
 
+    /// Whether the client has chosen an address of IPv6 for a connection.
+    fn goes_to_ipv6(&self, connection: u32) -> bool {
+        let record = self.browser.connections().nth(connection as usize);
+        record.and_then(|record| record.address).is_some_and(|address| address.is_ipv6())
+    }
+
     fn open(&mut self, host: u32, resume: bool) -> Connection {
         let [client, server] = self.tls(host, resume);
         let entry = &mut self.hosts[host as usize];
         let mut connection = Connection {
             host,
-            at_server: entry.server.accept(&entry.protocol),
+            at_server: entry.server.accept_at(self.now, &entry.protocol),
             client: End::new(tcp::Endpoint::connect(self.setup.client_tcp.clone(), self.now), client),
             server: End::new(tcp::Endpoint::accept(self.setup.server_tcp.clone(), self.now), server),
             origin_alarm: Alarm::default(),
+            ipv6: false,
         };
         let waits = self.setup.techniques.handshakes == client::Handshakes::WaitForSession;
         if self.faults.refuses(&self.page.hosts[host as usize].name, entry.dialled) {
@@ -528,29 +559,32 @@ impl<'p> World<'p> {
     }
 
     fn cross_to_server(&mut self, packet: Packet) {
-        let id = self.connections[packet.connection as usize].host;
-        let host = &mut self.hosts[id as usize];
-        if host.is_gone(self.now) {
+        let Connection { host, ipv6, .. } = self.connections[packet.connection as usize];
+        let entry = &mut self.hosts[host as usize];
+        let gone = entry.is_gone(self.now);
+        let way = &mut entry.ways[usize::from(ipv6)];
+        if gone || way.lost {
             return;
         }
-        if host.distance.is_zero() {
+        if way.distance.is_zero() {
             return self.arrive(packet, Side::Server);
         }
-        host.to_server.push_back(packet);
-        self.events.push(self.now + host.distance, Event::AtServer { host: id });
+        way.to_server.push_back(packet);
+        self.events.push(self.now + way.distance, Event::AtServer { host, ipv6 });
     }
 
     fn cross_to_link(&mut self, packet: Packet) {
-        let id = self.connections[packet.connection as usize].host;
-        let host = &mut self.hosts[id as usize];
-        if host.is_gone(self.now) {
+        let Connection { host, ipv6, .. } = self.connections[packet.connection as usize];
+        let entry = &mut self.hosts[host as usize];
+        if entry.is_gone(self.now) {
             return;
         }
-        if host.distance.is_zero() {
+        let way = &mut entry.ways[usize::from(ipv6)];
+        if way.distance.is_zero() {
             return self.enter_down(Crossing::Tcp(packet));
         }
-        host.to_link.push_back(packet);
-        self.events.push(self.now + host.distance, Event::AtLink { host: id });
+        way.to_link.push_back(packet);
+        self.events.push(self.now + way.distance, Event::AtLink { host, ipv6 });
     }
 
     fn into_load(mut self) -> Load {
@@ -558,7 +592,7 @@ impl<'p> World<'p> {
         let records = self.past.records.iter().cloned();
         let records = records.chain(self.browser.connections().map(|record| self.past.in_world(record)));
         let connections = records.zip(&self.connections).map(|(record, entry)| load::Connection {
-            address: address(record.host),
+            address: record.address.map_or_else(|| address(record.host), |address| address.to_string()),
             record,
             client: entry.client.tcp.stats().clone(),
             server: entry.server.tcp.stats().clone(),
@@ -580,7 +614,7 @@ impl<'p> World<'p> {
             up: self.past.up.and_then(self.up.stats()),
             computed: self.past.computed + self.browser.computed(),
             ended: self.now,
-            memory: load::Memory::of(&self.browser),
+            memory: self.setup.remembered(&self.browser),
             troubles,
             repeated: self.hosts.iter().flat_map(|host| host.server.repeats()).collect(),
         }

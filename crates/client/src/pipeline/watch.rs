@@ -135,6 +135,9 @@ impl Client {
         let cut_off = active.first().is_some_and(|a| self.request_mut(a.request).answered);
         if corrupt || cut_off {
             self.report(now, id, Feedback::CorruptedContent);
+        } else {
+            // For the first, which is begun again (nsHttpTransaction.cpp, Close); so a trial fails at a server that closes.
+            self.report(now, id, Feedback::CanceledPipeline);
         }
         if deep {
             self.report(now, id, Feedback::CanceledPipeline);

@@ -278,6 +278,19 @@ fn what_joins_a_pipeline_does_not_begin_its_silence_anew() {
     assert_eq!(client.poll_timeout(), Some(at(1_530)));
 }
 
+/// nsHttpTransaction.cpp, Close: what was pipelined and is begun again is feedback too, or a server that answers one request a
+/// connection would pass its trial.
+#[test]
+fn a_trial_whose_second_request_is_dropped_has_failed() {
+    let mut client = deep(HostState::new(), 2);
+    sent(&mut client, 0);
+    client.handle_input(at(50), 0, ok("", 0));
+    client.handle_eof(at(51), 0);
+    assert_eq!((client.pipelining(0).standing(), client.pipelining(0).penalty()), (Standing::Red, 60));
+    assert_eq!(completed(&mut client), [1]);
+    assert_eq!(connects(&mut client), [1], "for the second");
+}
+
 #[test]
 fn slow_reads_cost_their_class_five_or_25_and_cancel() {
     // The round trip is 10 ms: 400 ms beyond it are suffered, 1500 ms beyond two are too many.

@@ -5,6 +5,7 @@ pub(super) mod connection_retry;
 pub(super) mod false_start;
 pub(super) mod flow_control;
 pub(super) mod initial_window;
+pub(super) mod pipelining;
 pub(super) mod preconnect;
 pub(super) mod reload;
 pub(super) mod spdy_grid;
@@ -87,6 +88,13 @@ pub(super) struct Span {
     pub head: f64,
     pub complete: f64,
     pub bytes: u64,
+    /// It had to wait for a connection in use.
+    pub queued: bool,
+    /// From when it was made, or its name was known, to when it was handed to its connection.
+    pub queue_ms: f64,
+    /// From when it was made to the first byte of the answer.
+    pub transaction_ms: f64,
+    pub sent_on: client::SentOn,
 }
 
 impl Sample {
@@ -165,6 +173,10 @@ impl Span {
             head: ms(t.head?),
             complete: ms(request.record.complete?),
             bytes: request.body_bytes,
+            queued: request.queued,
+            queue_ms: ms(t.sent?) - ms(t.dns.map_or(t.queued, |(_, known)| known.max(t.queued))),
+            transaction_ms: ms(t.head?) - ms(t.queued),
+            sent_on: request.sent_on?,
         })
     }
 }

@@ -35,7 +35,7 @@ const SEED: u64 = 1;
 pub fn run(study: Study, options: Options<'_>) -> Result<Option<Findings>, Error> {
     let mut arms = Vec::new();
     for arm in &study.arms {
-        arms.push((plan(&study, arm)?, collect(&study.pages, arm)?));
+        arms.push((plan(&study, arm)?, collect(&study, arm)?));
     }
     let total = arms.iter().map(|(plan, pages)| Jobs::new(plan, pages).len()).sum();
     let done = AtomicU64::new(0);
@@ -100,13 +100,19 @@ fn plan(study: &Study, arm: &Arm) -> Result<Plan, Error> {
     Ok(plan)
 }
 
-fn collect(specs: &[PageSpec], arm: &Arm) -> Result<Vec<Page>, Error> {
+fn collect(study: &Study, arm: &Arm) -> Result<Vec<Page>, Error> {
     let mut out = Vec::new();
     for source in &arm.pages {
         if let Some(id) = source.strip_prefix("page:") {
-            let spec = specs.iter().find(|spec| spec.id == id);
+            let spec = study.pages.iter().find(|spec| spec.id == id);
             let spec = spec.ok_or_else(|| Error::Asked(format!("arm '{}': no page '{id}'", arm.name)))?;
             out.push(build(spec)?);
+            continue;
+        }
+        if let Some(id) = source.strip_prefix("session:") {
+            let spec = study.sessions.iter().find(|spec| spec.id == id);
+            let spec = spec.ok_or_else(|| Error::Asked(format!("arm '{}': no session '{id}'", arm.name)))?;
+            out.push(spec.build().map_err(Error::Asked)?);
             continue;
         }
         let collected = pages::collect(std::slice::from_ref(source), None);

@@ -37,6 +37,60 @@ fn plt(load: &load::Load) -> f64 {
 }
 
 #[test]
+fn servers_that_are_named_in_no_way_are_refused_with_the_way_to_name_them() {
+    for text in [
+        "bad-pipeliners",
+        "bad-pipeliners=stall",
+        "bad-pipeliners=slow:0.1",
+        "bad-pipeliners=stall:0",
+        "bad-pipeliners=stall:1.5",
+        "bad-pipeliners=stall:0.6+close:0.6",
+        "bad-pipeliners=stall:localhost",
+        "server-idle=close",
+        "server-idle=close:0",
+        "ipv6",
+        "ipv6=near",
+        "ipv6=lost:0",
+        "happy-eyeballs=v3",
+    ] {
+        let says = text.parse::<Technique>().unwrap_err().to_string();
+        assert!(says.contains("is not how") && says.contains(": "), "{says}");
+    }
+}
+
+#[test]
+fn hosts_are_green_if_that_is_said_and_after_visits_as_far_as_they_have_shown() {
+    let page = &crate::pages::collect(&["corpus:2012:1".into()], None).pages[0];
+    let standings = |techniques: &[&str]| {
+        let plan = plan(&["http1"], Tls::None, techniques);
+        plan.check().unwrap();
+        let setup = crate::record::setup(&plan.networks[0], plan.transports()[0], &plan.techniques).unwrap();
+        remembering(&setup, &plan.techniques, page, 7).memory.pipelining
+    };
+    assert!(standings(&["pipelining"]).is_empty(), "nothing was visited before");
+    let green = standings(&["pipelining", "green-hosts"]);
+    assert_eq!(green.len(), page.hosts.len());
+    assert!(green.iter().all(|known| known.state == client::HostState::green()));
+    let learned = standings(&["pipelining", "visits=2"]);
+    assert!(!learned.is_empty() && learned.len() < page.hosts.len(), "of hosts that were asked enough");
+    let grown = standings(&["pipelining", "visits=2", "green-hosts"]);
+    assert!(grown.iter().any(|known| known.state.is_proven()));
+}
+
+#[test]
+fn a_race_may_have_bad_pipeliners_and_families_that_race() {
+    let with = |techniques: &[&str]| load(&plan(&["http1"], Tls::None, techniques));
+    let good = with(&["pipelining", "green-hosts"]);
+    let bad = with(&["pipelining", "green-hosts", "bad-pipeliners=close:1"]);
+    assert!(bad.memory.pipelining.iter().any(|known| known.state.standing() == client::Standing::Red));
+    assert!(bad.connections.len() > good.connections.len());
+    let racing = with(&["happy-eyeballs", "ipv6=lost"]);
+    let tried = racing.connections.iter().filter(|c| c.record.purpose == client::Purpose::Alternate);
+    assert!(tried.count() > 0, "each first address is lost");
+    assert!(plt(&racing) > plt(&with(&["ipv6=same"])) + 249.0);
+}
+
+#[test]
 fn what_is_written_is_read() {
     let written = [
         "false-start",
@@ -48,6 +102,17 @@ fn what_is_written_is_read() {
         "racing=12.5",
         "tls-wait",
         "pipelining=32",
+        "pipelining-xhr",
+        "green-hosts",
+        "bad-pipeliners=stall:0.1",
+        "bad-pipeliners=reorder:0.1+close:a.example,b.example+corrupt:0.25+ignore:0.5",
+        "server-idle=close:5",
+        "server-idle=408:0.5",
+        "happy-eyeballs=rfc8305",
+        "happy-eyeballs=chrome",
+        "ipv6=lost",
+        "ipv6=same:0.5",
+        "ipv6=300:a.example",
         "retry=firefox",
         "retry=reloading",
         "timeouts",
@@ -149,6 +214,16 @@ fn switches_that_contradict_each_other_or_have_nothing_to_act_on_are_refused() {
         (&["http1"], Tls::Tls12, &["pinned"], "nobody asks about certificates"),
         (&["http1"], Tls::Tls12, &["cert-timeout=1"], "nobody asks about certificates"),
         (&["http1"], Tls::Tls12, &["visits=2"], "nothing learns from visits"),
+        (&["http1"], Tls::None, &["green-hosts"], "nobody pipelines (--with pipelining)"),
+        (&["http1"], Tls::None, &["pipelining-xhr"], "nobody pipelines (--with pipelining)"),
+        (&["http1"], Tls::None, &["bad-pipeliners=stall:0.1"], "nobody pipelines (--with pipelining)"),
+        (
+            &["http1"],
+            Tls::None,
+            &["happy-eyeballs"],
+            "no host has addresses of two families (--with ipv6=lost",
+        ),
+        (&["spdy3.1"], Tls::None, &["server-idle=close:5"], "it is for HTTP/1.1"),
         (&["http1"], Tls::Tls12, &["preconnect=blind-two", "visits=2"], "nothing learns from visits"),
         (&["http1"], Tls::Tls12, &["fault=hang:once", "fault=hang:once"], "contradicts"),
         (&["http1"], Tls::Tls12, &["restart=1", "restart=2"], "'restart=2' contradicts 'restart=1'"),

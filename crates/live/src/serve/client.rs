@@ -5,7 +5,7 @@ use std::io;
 use base::{Chunk, Instant};
 use bytes::BytesMut;
 use mio::net::TcpStream;
-use origin::{Connection, Protocol, Sniffed, Stats};
+use origin::{Behaviour, Connection, Protocol, Sniffed, Stats};
 
 use super::{Config, Content, Event};
 use crate::{Reactor, Stream, Wire, Written, tcp_stats};
@@ -69,12 +69,14 @@ pub(super) struct Client<C: Content> {
     /// What the kernel had counted when the connection ended.
     pub tcp: tcp::Stats,
     shutting_down: bool,
+    behaviour: Behaviour,
 }
 
 impl<C: Content> Client<C> {
-    pub fn new(number: u64, tcp: TcpStream, now: Instant) -> Self {
+    pub fn new(number: u64, tcp: TcpStream, now: Instant, behaviour: Behaviour) -> Self {
         let (stats, counted) = (Stats::default(), tcp::Stats::default());
-        Self { number, state: State::Fresh(tcp), since: now, stats, tcp: counted, shutting_down: false }
+        let state = State::Fresh(tcp);
+        Self { number, state, since: now, stats, tcp: counted, shutting_down: false, behaviour }
     }
 
     /// Takes down what the kernel has counted so far.
@@ -229,6 +231,9 @@ impl<C: Content> Client<C> {
 
     fn open(&mut self, stream: Stream, protocol: &Protocol, scheme: &'static str, now: Instant) {
         let mut connection = Connection::new(protocol, scheme.into()).with_log();
+        if self.behaviour != Behaviour::default() {
+            connection = connection.with_behaviour(now, self.behaviour);
+        }
         if self.shutting_down {
             connection.shutdown();
         }

@@ -51,7 +51,7 @@ impl<'s, 'p: 's> Driver<'s, 'p> {
         // Handshakes begin with their connections here; the stage says so.
         let techniques =
             load::Techniques { handshakes: client::Handshakes::Parallel, ..setup.techniques.clone() };
-        let browser = Setup { techniques, ..setup.clone() }.browser(page);
+        let browser = Setup { techniques, ipv6: None, ..setup.clone() }.browser(page);
         Ok(Self { setup, stage, browser, page })
     }
 
@@ -227,7 +227,7 @@ impl Running<'_, '_> {
             up: link::PathStats::default(),
             computed: browser.computed(),
             ended,
-            memory: load::Memory::of(browser),
+            memory: self.driver.setup.remembered(browser),
             troubles: browser.troubles(),
             repeated: Vec::new(),
         };

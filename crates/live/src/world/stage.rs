@@ -92,6 +92,9 @@ impl Stage {
         if setup.techniques.handshakes == client::Handshakes::WaitForSession {
             unmet.push("a TLS handshake does not wait for another's session".into());
         }
+        if setup.ipv6.is_some() {
+            unmet.push("no host has an address of IPv6, so that no families race".into());
+        }
         let name_server = serve_names(setup, &link, &zone, &mut unmet)?;
         let none = || page.hosts.iter().map(|_| None);
         let mut stage = Self {
@@ -240,7 +243,7 @@ fn serve(
     acceptor: Option<Acceptor>,
     stats: ServerStats,
 ) -> Result<(serve::Handle, JoinHandle<std::io::Result<serve::Summary>>), Error> {
-    let (mut listen, mut sites) = (Vec::new(), Vec::new());
+    let (mut listen, mut sites, mut behaviours) = (Vec::new(), Vec::new(), Vec::new());
     for (id, host) in (0..).zip(&page.hosts) {
         let address = SocketAddr::new(IpAddr::V4(zone[&host.name]), host.port);
         // Of two hosts that differ in the scheme alone the first is there.
@@ -248,6 +251,7 @@ fn serve(
             listen.push(address);
             let faults = fault::of(setup, seed);
             sites.push(Recording::of_host(page.clone(), id, setup.think).with_faults(faults));
+            behaviours.push(setup.servers.behaviour(&host.name));
         }
     }
     let spdy = setup.spdy.clone();
@@ -258,6 +262,7 @@ fn serve(
         spdy: (move |_| spdy.clone()).into(),
         idle_timeout: setup.give_up + setup.give_up,
         handshake_timeout: setup.give_up + setup.give_up,
+        behaviours,
         clients_max: usize::MAX,
         grace: Duration::ZERO,
         ..serve::Config::default()

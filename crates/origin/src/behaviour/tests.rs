@@ -92,6 +92,16 @@ fn who_refuses_answers_the_first_and_closes() {
 }
 
 #[test]
+fn who_ignores_answers_the_first_and_never_speaks_again() {
+    let mut connection = connection(Behaviour { pipelines: Pipelines::Ignoring, ..Behaviour::default() });
+    ask(&mut connection, at(0), &["/a", "/b", "/c"]);
+    assert_eq!(sent(&mut connection, at(10)), "/a");
+    ask(&mut connection, at(20), &["/d"]);
+    assert_eq!(sent(&mut connection, at(60_000)), "");
+    assert!(!connection.wants_close());
+}
+
+#[test]
 fn who_closes_after_two_answers_says_nothing_of_it_and_drops_the_third() {
     let mut connection = connection(Behaviour { closes_after: Some(2), ..Behaviour::default() });
     ask(&mut connection, at(0), &["/a", "/b", "/c"]);

@@ -1,0 +1,64 @@
+//! Hosts with addresses of two families, on networks that do not carry both alike (RFC 8305).
+
+use base::Duration;
+use client::{HappyEyeballs, Purpose, Transport};
+use load::{Ipv6, Load, Outcome, Route, Setup, Which};
+use page::{Cause, Host, Kind, Page, Resource};
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// A page of one resource, 100 ms away; its time, in ms, and the load.
+fn load(route: Route, rule: Option<HappyEyeballs>) -> (f64, Load) {
+    let document = Resource { body_len: 1_000, ..Resource::get("/", Kind::Document, Cause::Root) };
+    let page = Page::new("test", vec![Host::new("a.example")], vec![document]).expect("a valid page");
+    let mut setup = Setup::new(Transport::Http1);
+    (setup.down.delay, setup.up.delay) = (ms(50), ms(50));
+    setup.ipv6 = Some(Ipv6 { which: Which::Share(1.0), route });
+    setup.techniques.happy_eyeballs = rule;
+    let load = sim::load(&page, &setup, 1);
+    (load.plt().map_or(f64::INFINITY, Duration::as_millis_f64), load)
+}
+
+fn carried_by(load: &Load) -> &str {
+    let id = load.requests[0].connection.expect("it was sent");
+    &load.connections[id as usize].address
+}
+
+#[test]
+fn a_family_that_is_as_near_is_used_and_nobody_races() {
+    let (plt, load) = load(Route::Same, Some(HappyEyeballs::RFC_8305));
+    assert!((plt - 200.0).abs() < 1.0, "{plt}");
+    assert_eq!((load.connections.len(), carried_by(&load)), (1, "2001:db8::1"));
+}
+
+/// RFC 8305 §5: the next address after the Connection Attempt Delay of 250 ms.
+#[test]
+fn a_family_that_is_lost_costs_the_attempt_delay_and_no_more() {
+    let (plt, load) = load(Route::Lost, Some(HappyEyeballs::RFC_8305));
+    assert!((plt - 450.0).abs() < 1.0, "{plt}");
+    assert_eq!((load.connections.len(), carried_by(&load)), (2, "10.0.0.1"));
+    assert_eq!(load.connections[1].record.purpose, Purpose::Alternate);
+    let (chrome, _) = self::load(Route::Lost, Some(HappyEyeballs::CHROME));
+    assert!((chrome - 500.0).abs() < 1.0, "kIPv6FallbackTimerInMs is 300 ms: {chrome}");
+}
+
+#[test]
+fn without_the_rule_a_family_that_is_lost_takes_the_page_along() {
+    let (_, load) = load(Route::Lost, None);
+    assert!(matches!(load.outcome, Outcome::Incomplete(_)), "{:?}", load.outcome);
+    assert!(load.connections.iter().all(|c| c.address == "2001:db8::1"));
+}
+
+#[test]
+fn a_family_that_is_farther_loses_once_it_is_farther_than_the_delay() {
+    let (plt, near) = load(Route::Longer(ms(100)), Some(HappyEyeballs::RFC_8305));
+    assert!((plt - 400.0).abs() < 1.0, "two longer round trips: {plt}");
+    assert_eq!(carried_by(&near), "2001:db8::1");
+    let (plt, far) = load(Route::Longer(ms(400)), Some(HappyEyeballs::RFC_8305));
+    assert!((plt - 450.0).abs() < 1.0, "{plt}");
+    assert_eq!(carried_by(&far), "10.0.0.1");
+    let closed = far.connections[0].record.closed.expect("the loser is closed");
+    assert_eq!(Some(closed), far.connections[1].record.connected);
+}
