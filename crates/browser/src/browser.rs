@@ -62,6 +62,8 @@ pub struct Browser<'p> {
     cache: Vec<Reuse>,
     cached: Vec<Option<Cached>>,
     pipelining: Option<client::Pipelining>,
+    /// What is asked for beside the page, and when, the next one last.
+    beside: Vec<(Instant, ResourceId)>,
 }
 
 impl<'p> Browser<'p> {
@@ -83,6 +85,7 @@ impl<'p> Browser<'p> {
             kept: Default::default(),
             cache: Vec::new(),
             cached: vec![None; page.resources.len()],
+            beside: Vec::new(),
             page,
         }
     }
@@ -99,6 +102,12 @@ impl<'p> Browser<'p> {
     /// are those of the page's resources that are [`page::Cause::Beside`].
     pub fn set_checks(&mut self, checks: Vec<client::Check>) {
         self.client.set_checks(checks);
+    }
+
+    /// Has a resource that is [`page::Cause::Beside`] asked for, at a moment of the load; to be said before the start.
+    pub fn fetch_beside(&mut self, at: base::Duration, id: ResourceId) {
+        self.beside.push((Instant::ZERO + at, id));
+        self.beside.sort_unstable_by(|a, b| b.cmp(a));
     }
 
     /// What earlier visits have taught, before the start; see [`Client::set_learned`], [`Client::set_successor`].
@@ -146,6 +155,7 @@ impl<'p> Browser<'p> {
     pub fn start(&mut self, now: Instant) {
         self.client.navigate(now, self.page.resources[0].host);
         self.loader.start(now);
+        self.begin_beside(now);
         self.settle(now);
     }
 
@@ -153,12 +163,14 @@ impl<'p> Browser<'p> {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.loader.handle_timeout(now);
         self.client.handle_timeout(now);
+        self.begin_beside(now);
         self.settle(now);
     }
 
     /// When the browser has something to do by itself.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.loader.poll_timeout(), self.client.poll_timeout()].into_iter().flatten().min()
+        let beside = self.beside.last().map(|(at, _)| *at);
+        [self.loader.poll_timeout(), self.client.poll_timeout(), beside].into_iter().flatten().min()
     }
 
     /// See [`Client::handle_resolved`].
@@ -336,6 +348,12 @@ impl<'p> Browser<'p> {
         let (all, open) = (own.clone().count(), own.filter(|(_, record)| record.used.is_none()).count());
         let after = now.since(Instant::ZERO).as_secs_f64();
         Some(format!("given up after {after} s with {open} of {all} resources not loaded"))
+    }
+
+    fn begin_beside(&mut self, now: Instant) {
+        while let Some((_, id)) = self.beside.pop_if(|(at, _)| *at <= now) {
+            self.fetch(now, id);
+        }
     }
 
     /// Carries what the loader asks for to the client, and what the client knows to the loader, until both are silent.

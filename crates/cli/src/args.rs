@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use lab::network::Overrides;
-use lab::setting::{Compute, Congestion, Discipline, HostRtt, Spdy, Stack, Think, Tls, TlsScope};
+use lab::setting::{
+    Compute, Congestion, Discipline, HostRtt, Pacing, RecordSizing, Spdy, Stack, Think, Tls, TlsScope,
+    WindowScaling,
+};
 
 /// A track for web pages: which transport is faster, by how much, how sure, and why.
 #[derive(Parser, Debug)]
@@ -102,6 +105,8 @@ pub enum Study {
     SpdyRealSites(PublishedArgs),
     /// TLS False Start: a round trip saved on each connection.
     FalseStart(PublishedArgs),
+    /// One cold connection over 3G, step by step: what asking about its certificate costs.
+    MobileTls(PublishedArgs),
     /// A second connection when the first takes 250 ms: stalls of 3 s in 400 requests, or in 16,000.
     ConnectionRetry(PublishedArgs),
     /// Learned preconnect, two to every host and today's successor beside none: 7 to 9 % over 50 ms.
@@ -131,6 +136,7 @@ impl Study {
             Study::SpdyGrid(args) => Some(("spdy-grid", args)),
             Study::SpdyRealSites(args) => Some(("spdy-real-sites", args)),
             Study::FalseStart(args) => Some(("false-start", args)),
+            Study::MobileTls(args) => Some(("mobile-tls", args)),
             Study::ConnectionRetry(args) => Some(("connection-retry", args)),
             Study::Preconnect(args) => Some(("preconnect", args)),
             Study::InitialWindow(args) => Some(("initial-window", args)),
@@ -258,7 +264,7 @@ pub struct SettingArgs {
     /// Extra delay each way, drawn for each packet from 0 to this.
     #[arg(long, value_name = "MS", value_parser = milliseconds)]
     jitter: Option<f64>,
-    /// TCP constants of an era: 2010 or today. The next five flags change single ones.
+    /// TCP constants of an era: 2010 or today. The next six flags change single ones.
     #[arg(long, value_name = "ERA")]
     stack: Option<Stack>,
     /// Segments that a sender may have in flight at first.
@@ -273,6 +279,12 @@ pub struct SettingArgs {
     /// cubic or reno.
     #[arg(long, value_name = "NAME")]
     congestion: Option<Congestion>,
+    /// off: no window above 65,535 bytes, and so no more in flight.
+    #[arg(long, value_name = "SWITCH")]
+    window_scaling: Option<WindowScaling>,
+    /// on: senders spread their segments over the round trip, as Linux does where it is asked to.
+    #[arg(long, value_name = "SWITCH")]
+    pacing: Option<Pacing>,
     /// Settings of both ends of a SPDY session: chrome-2012 or chrome-2013.
     #[arg(long, value_name = "NAME")]
     spdy: Option<Spdy>,
@@ -288,6 +300,9 @@ pub struct SettingArgs {
     /// Plain text in a full TLS record.
     #[arg(long, value_name = "BYTES")]
     record_size: Option<u32>,
+    /// How servers cut TLS records: fixed (to the record size), packet, ats, h2o, cloudflare or proxy-40k.
+    #[arg(long, value_name = "RULE")]
+    record_sizing: Option<RecordSizing>,
     /// What the first look-up of a name costs.
     #[arg(long, value_name = "MS", value_parser = milliseconds)]
     dns: Option<f64>,
@@ -321,11 +336,14 @@ impl SettingArgs {
             initial_rwnd_bytes: self.initial_rwnd,
             syn_timeout_ms: self.syn_timeout,
             congestion: self.congestion,
+            window_scaling: self.window_scaling,
+            pacing: self.pacing,
             spdy: self.spdy,
             tls: self.tls,
             tls_scope: self.tls_scope,
             cert_chain_bytes: self.cert_chain,
             record_bytes: self.record_size,
+            record_sizing: self.record_sizing,
             dns_ms: self.dns,
             think: self.think,
             compute: self.compute,

@@ -63,19 +63,9 @@ impl Checks {
         self.list.iter().position(|(check, _)| check.request == id)
     }
 
-    /// Whether a request asks an authority. Its connections are nobody's to predict.
-    pub(crate) fn includes(&self, id: RequestId) -> bool {
-        self.of_request(id).is_some()
-    }
-
-    /// Whether a host is an authority's.
-    pub(crate) fn is_authority(&self, host: u32) -> bool {
-        self.list.iter().any(|(check, _)| check.host == host)
-    }
-
     /// A request has ended, well or badly.
     pub(crate) fn note_end(&mut self, id: RequestId, good: bool) {
-        if self.includes(id) {
+        if self.of_request(id).is_some() {
             self.ended.push((id, good));
         }
     }

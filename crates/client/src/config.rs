@@ -88,4 +88,6 @@ pub struct HostFacts {
     /// What is to be asked about its certificate, in this order: places in the list given to
     /// [`Client::set_checks`](crate::Client::set_checks).
     pub checks: Vec<usize>,
+    /// It is none of the page's: nothing is expected of it, and nothing learned about it.
+    pub aside: bool,
 }

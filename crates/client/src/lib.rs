@@ -159,7 +159,7 @@ impl Client {
         }
         let pool = &mut self.pools[host as usize];
         (pool.transport, pool.port, pool.certificate) = (facts.transport, facts.port, facts.certificate);
-        pool.checks = facts.checks;
+        (pool.checks, pool.aside) = (facts.checks, facts.aside);
     }
 
     /// What carries the requests of a host.

@@ -41,6 +41,8 @@ pub(crate) struct Pool {
     pub(crate) certificate: Option<u32>,
     /// What is to be asked about it.
     pub(crate) checks: Vec<usize>,
+    /// It is none of the page's.
+    pub(crate) aside: bool,
     /// A server said that it does not serve this host, on a session of another's.
     pub(crate) unshared: bool,
     /// It was asked for something.

@@ -160,14 +160,14 @@ impl Client {
         let pool = &mut self.pools[host as usize];
         let first = !std::mem::replace(&mut pool.greeted, true);
         let blind = self.config.preconnect == Preconnect::BlindTwo;
-        if first && blind && !self.checks.is_authority(host) && self.transport(host) == Transport::Http1 {
+        if first && blind && !self.pools[host as usize].aside && self.transport(host) == Transport::Http1 {
             self.preconnect(now, host, 2);
         }
     }
 
     /// A request is sent: what the page uses is learned.
     pub(crate) fn learn(&mut self, request: RequestId, host: u32, connection: ConnectionId) {
-        let Some(visit) = self.visit.as_mut().filter(|_| !self.checks.includes(request)) else { return };
+        let Some(visit) = self.visit.as_mut().filter(|_| !self.pools[host as usize].aside) else { return };
         visit.hosts.insert(host);
         let learns = self.config.preconnect == Preconnect::Learned;
         if learns {

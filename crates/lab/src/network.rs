@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::record::preset;
 use crate::setting::{
-    Compute, Congestion, Discipline, HostRtt, Line, MS_MAX, Spdy, Stack, Think, Tls, TlsScope, Unknown,
-    figure, ms,
+    Compute, Congestion, Discipline, HostRtt, Line, MS_MAX, Pacing, RecordSizing, Spdy, Stack, Think, Tls,
+    TlsScope, Unknown, WindowScaling, figure, is_default, ms,
 };
 
 /// Everything around a page that decides how it loads.
@@ -40,7 +40,7 @@ pub struct Network {
     pub queue_up_bytes: u64,
     /// What those queues do when they fill.
     pub queue_discipline: Discipline,
-    /// Whose TCP constants hold, but for the next five.
+    /// Whose TCP constants hold, but for the next six.
     pub stack: Stack,
     /// Segments a sender may have in flight at first.
     pub initial_cwnd: u32,
@@ -50,6 +50,12 @@ pub struct Network {
     pub syn_timeout_ms: f64,
     /// Congestion control.
     pub congestion: Congestion,
+    /// Whether windows may exceed 65,535 bytes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub window_scaling: WindowScaling,
+    /// Whether senders spread their segments over the round trip.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pacing: Pacing,
     /// Whose settings both ends of a SPDY session have.
     pub spdy: Spdy,
     /// What secures connections.
@@ -60,6 +66,9 @@ pub struct Network {
     pub cert_chain_bytes: u32,
     /// Bytes of plain text in a full record.
     pub record_bytes: u32,
+    /// By what rule servers cut records.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub record_sizing: RecordSizing,
     /// What looking up a name costs that is not in the cache.
     pub dns_ms: f64,
     /// What servers take to answer.
@@ -141,11 +150,14 @@ pub struct Overrides {
     pub initial_rwnd_bytes: Option<u32>,
     pub syn_timeout_ms: Option<f64>,
     pub congestion: Option<Congestion>,
+    pub window_scaling: Option<WindowScaling>,
+    pub pacing: Option<Pacing>,
     pub spdy: Option<Spdy>,
     pub tls: Option<Tls>,
     pub tls_scope: Option<TlsScope>,
     pub cert_chain_bytes: Option<u32>,
     pub record_bytes: Option<u32>,
+    pub record_sizing: Option<RecordSizing>,
     pub dns_ms: Option<f64>,
     pub think: Option<Think>,
     pub compute: Option<Compute>,
@@ -223,11 +235,14 @@ impl Network {
             initial_rwnd_bytes: 0,
             syn_timeout_ms: 0.0,
             congestion: Congestion::Cubic,
+            window_scaling: WindowScaling::On,
+            pacing: Pacing::Off,
             spdy: Spdy::Chrome2013,
             tls: if then { Tls::None } else { Tls::Tls13 },
             tls_scope: TlsScope::Recorded,
             cert_chain_bytes: tls.chain_len,
             record_bytes: tls.record_size,
+            record_sizing: RecordSizing::Fixed,
             // One round trip to a resolver that knows the answer. Nearer resolvers are asked for with a setting.
             dns_ms: rtt_ms,
             think: if then { Think::None } else { Think::Recorded },
@@ -281,11 +296,14 @@ impl Network {
         set(&mut self.initial_rwnd_bytes, &o.initial_rwnd_bytes);
         set(&mut self.syn_timeout_ms, &o.syn_timeout_ms);
         set(&mut self.congestion, &o.congestion);
+        set(&mut self.window_scaling, &o.window_scaling);
+        set(&mut self.pacing, &o.pacing);
         set(&mut self.spdy, &o.spdy);
         set(&mut self.tls, &o.tls);
         set(&mut self.tls_scope, &o.tls_scope);
         set(&mut self.cert_chain_bytes, &o.cert_chain_bytes);
         set(&mut self.record_bytes, &o.record_bytes);
+        set(&mut self.record_sizing, &o.record_sizing);
         set(&mut self.dns_ms, &o.dns_ms);
         set(&mut self.think, &o.think);
         set(&mut self.compute, &o.compute);
@@ -321,10 +339,27 @@ impl Network {
         within("syn_timeout_ms", self.syn_timeout_ms, 1.0, MS_MAX)?;
         within("cert_chain_bytes", f64::from(self.cert_chain_bytes), 0.0, 1_048_576.0)?;
         within("record_bytes", f64::from(self.record_bytes), 1.0, 16_384.0)?;
+        if self.record_sizing != RecordSizing::Fixed {
+            self.check_sizing()?;
+        }
         within("dns_ms", self.dns_ms, 0.0, MS_MAX)?;
         within("connections_per_host", f64::from(self.connections_per_host), 1.0, 256.0)?;
         within("give_up_ms", self.give_up_ms, 1.0, 86_400_000.0)?;
         self.loss(self.loss_down_pct).and(self.loss(self.loss_up_pct)).map(|_| ()).map_err(|e| e.to_string())
+    }
+
+    /// A rule for records needs records, and room to choose.
+    fn check_sizing(&self) -> Result<(), String> {
+        let Self { record_sizing: rule, record_bytes, .. } = self;
+        if self.tls == Tls::None {
+            return Err(format!("record_sizing '{rule}' has nothing to act on: TLS is 'none' (--tls 1.3)"));
+        }
+        if *record_bytes != tls::Config::new(tls::Mode::Tls13Full).record_size {
+            return Err(format!(
+                "record_sizing '{rule}' contradicts record_bytes {record_bytes}: only 'fixed' has one size"
+            ));
+        }
+        Ok(())
     }
 
     fn loss(&self, pct: f64) -> Result<LossConfig, link::ConfigError> {

@@ -10,7 +10,9 @@ use crate::error::Error;
 use crate::folder::Rendered;
 use crate::network::Network;
 use crate::result::{ConnectionRow, Key, LoadOutcome, LoadRow, RequestOutcome, RequestRow, emit};
-use crate::setting::{Congestion, HostRtt, Spdy, Stack, Think, Tls, TlsScope, ms};
+use crate::setting::{
+    Congestion, HostRtt, Pacing, RecordSizing, Spdy, Stack, Think, Tls, TlsScope, WindowScaling, ms,
+};
 use crate::technique::{self, Technique};
 use crate::trouble;
 
@@ -28,6 +30,8 @@ pub fn setup(
         Congestion::Cubic => tcp::Congestion::Cubic,
         Congestion::Reno => tcp::Congestion::Reno,
     };
+    tcp.window_scaling = network.window_scaling == WindowScaling::On;
+    tcp.pacing = network.pacing == Pacing::On;
     let client_tcp = tcp::Config { initial_rwnd: u64::from(network.initial_rwnd_bytes), ..tcp.clone() };
     let beyond = technique::of(techniques);
     let tls = |mode| {
@@ -35,6 +39,14 @@ pub fn setup(
             false_start: techniques.contains(&Technique::FalseStart),
             chain_len: network.cert_chain_bytes,
             record_size: network.record_bytes,
+            sizing: match network.record_sizing {
+                RecordSizing::Fixed => tls::Sizing::Fixed,
+                RecordSizing::Packet => tls::Sizing::Packet,
+                RecordSizing::Ats => tls::Sizing::Ats,
+                RecordSizing::H2o => tls::Sizing::H2o,
+                RecordSizing::Cloudflare => tls::Sizing::Cloudflare,
+                RecordSizing::Proxy => tls::Sizing::Proxy,
+            },
             ..tls::Config::new(mode)
         };
         beyond.certificates.apply(&mut tls);

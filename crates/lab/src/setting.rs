@@ -127,6 +127,52 @@ words! {
 }
 
 words! {
+    /// By what rule servers cut TLS records.
+    #[derive(Default)]
+    RecordSizing, "rule for TLS records":
+    /// As full as the record size of the network allows.
+    #[default]
+    Fixed = "fixed",
+    /// One to a packet.
+    Packet = "packet",
+    /// As Apache Traffic Server: small until 1 MB.
+    Ats = "ats",
+    /// As H2O: small until 64 KiB.
+    H2o = "h2o",
+    /// As Cloudflare's nginx: 40 small ones, 40 of three packets.
+    Cloudflare = "cloudflare",
+    /// As a proxy that passes on 40 KB at a time.
+    Proxy = "proxy-40k",
+}
+
+words! {
+    /// Whether windows may exceed 65,535 bytes (RFC 7323).
+    #[derive(Default)]
+    WindowScaling, "window scaling":
+    /// They may.
+    #[default]
+    On = "on",
+    /// They may not: no connection has more in flight.
+    Off = "off",
+}
+
+words! {
+    /// Whether senders spread their segments over the round trip.
+    #[derive(Default)]
+    Pacing, "pacing":
+    /// A window leaves as soon as it may.
+    #[default]
+    Off = "off",
+    /// By Linux's rules.
+    On = "on",
+}
+
+/// Whether a setting is what plans mean that do not mention it.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+words! {
     /// Where loads are made.
     #[derive(Default)]
     World, "world":

@@ -59,6 +59,11 @@ const STUDIES: &[BuiltIn] = &[
         measure: measure::false_start::measure,
     },
     BuiltIn {
+        name: "mobile-tls",
+        file: include_str!("../../../studies/mobile-tls.toml"),
+        measure: measure::mobile_tls::measure,
+    },
+    BuiltIn {
         name: "connection-retry",
         file: include_str!("../../../studies/connection-retry.toml"),
         measure: measure::connection_retry::measure,

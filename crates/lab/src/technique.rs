@@ -31,6 +31,7 @@ use base::Duration;
 use client::{
     Deployment, Handshakes, HappyEyeballs, Pipelining, Preconnect, Racing, Retry, Timeouts, Transport,
 };
+use load::Traffic;
 use page::Page;
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +101,8 @@ pub enum Technique {
     NetworkChange(Duration, String),
     /// The application ends, and is started again.
     Restart(Duration),
+    /// Something else uses the access link.
+    CrossTraffic(Traffic),
 }
 
 /// What is asked about a certificate.
@@ -138,7 +141,7 @@ struct Switch {
     about: &'static str,
 }
 
-const SWITCHES: [Switch; 24] = [
+const SWITCHES: [Switch; 25] = [
     Switch {
         name: "false-start",
         values: "",
@@ -259,6 +262,11 @@ const SWITCHES: [Switch; 24] = [
         values: "[=HOURS]",
         about: "a second visit, so many hours later (0 unless set): what the page's responses allow is in the cache",
     },
+    Switch {
+        name: "cross-traffic",
+        values: "=bulk|video",
+        about: "the access link is shared with a transfer without end, or with a video in blocks of 64 KB, 1.25 Mbit/s in all",
+    },
 ];
 
 /// The switches, a line each: `preconnect=learned|…  what it does`.
@@ -314,6 +322,8 @@ impl fmt::Display for Technique {
             Technique::NetworkChange(at, to) => write!(f, "network-change={}:{to}", at.as_millis_f64()),
             Technique::Restart(at) => write!(f, "restart={}", at.as_millis_f64()),
             Technique::RevisitHours(hours) => write!(f, "revisit={hours}"),
+            Technique::CrossTraffic(Traffic::Bulk) => f.write_str("cross-traffic=bulk"),
+            Technique::CrossTraffic(Traffic::Video) => f.write_str("cross-traffic=video"),
         }
     }
 }
@@ -392,6 +402,8 @@ fn read(name: &str, value: Option<&str>) -> Option<Technique> {
             Some(Technique::NetworkChange(fault::read_ms(at)?, to.to_owned()))
         }
         ("restart", Some(text)) => fault::read_ms(text).map(Technique::Restart),
+        ("cross-traffic", Some("bulk")) => Some(Technique::CrossTraffic(Traffic::Bulk)),
+        ("cross-traffic", Some("video")) => Some(Technique::CrossTraffic(Traffic::Video)),
         _ => None,
     }
 }
@@ -586,6 +598,7 @@ pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
             Technique::Stapling => out.certificates.stapled = true,
             Technique::Pinned => out.certificates.pinned = true,
             Technique::RevisitHours(hours) => out.revisit = Some(ms(hours * 3.6e6)),
+            Technique::CrossTraffic(traffic) => out.traffic = Some(*traffic),
         }
     }
     out

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::network::{Network, PROFILES};
 use crate::plan::Plan;
 use crate::result::PageRow;
-use crate::setting::{Compute, HostRtt, Line, Stack, Think, Tls, World};
+use crate::setting::{Compute, HostRtt, Line, Pacing, RecordSizing, Stack, Think, Tls, WindowScaling, World};
 use crate::summary::{NetworkSummary, Summary, TransportSummary, Unit};
 
 /// A network's conditions, one line for the link, one for the stacks, one for the rest, and one for what was changed
@@ -35,15 +35,18 @@ pub(crate) fn conditions(n: &Network) -> Vec<String> {
         Stack::Linux2010 => "TCP of Linux 2010",
         Stack::Today => "TCP of Linux today",
     };
+    let records = match n.record_sizing {
+        RecordSizing::Fixed => format!("{}-byte records", n.record_bytes),
+        rule => format!("records by '{rule}'"),
+    };
+    let windows = if n.window_scaling == WindowScaling::Off { ", no window scaling" } else { "" };
+    let paced = if n.pacing == Pacing::On { ", paced" } else { "" };
     let tls = match n.tls {
         Tls::None => "no TLS".to_owned(),
-        mode => format!(
-            "TLS {mode} ({}; {}-byte chain, {}-byte records)",
-            n.tls_scope, n.cert_chain_bytes, n.record_bytes
-        ),
+        mode => format!("TLS {mode} ({}; {}-byte chain, {records})", n.tls_scope, n.cert_chain_bytes),
     };
     let stacks = format!(
-        "{stack}: initial cwnd {}, initial receive window {} bytes, SYN timeout {} ms, {}; {tls}; \
+        "{stack}: initial cwnd {}, initial receive window {} bytes, SYN timeout {} ms, {}{windows}{paced}; {tls}; \
          SPDY as {}; at most {} HTTP/1.1 connections a host",
         n.initial_cwnd, n.initial_rwnd_bytes, n.syn_timeout_ms, n.congestion, n.spdy, n.connections_per_host
     );

@@ -89,6 +89,8 @@ pub struct Config {
     pub clients_max: usize,
     /// How long those that are being served may take to finish when the server shuts down.
     pub grace: Duration,
+    /// Whether the kernel spreads what a connection sends over its round trip.
+    pub paced: bool,
 }
 
 impl Default for Config {
@@ -105,6 +107,7 @@ impl Default for Config {
             behaviours: Vec::new(),
             clients_max: 1_000,
             grace: Duration::from_secs(10),
+            paced: false,
         }
     }
 }
@@ -199,6 +202,9 @@ impl Server {
         for address in addresses {
             let named = |e: io::Error| io::Error::new(e.kind(), format!("{address}: {e}"));
             let mut listener = TcpListener::bind(*address).map_err(named)?;
+            if config.paced {
+                crate::socket::pace(&listener).map_err(named)?;
+            }
             reactor.register_readable(&mut listener, listeners.len())?;
             listeners.push(listener);
         }

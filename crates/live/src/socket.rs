@@ -31,6 +31,49 @@ pub(crate) fn cork(socket: &impl AsFd, on: bool) -> io::Result<()> {
     }
 }
 
+/// Has the kernel pace what this socket sends, at the rate that TCP finds right (`SO_MAX_PACING_RATE`, socket(7)): any limit switches
+/// pacing on, and this one limits nothing. Connections that a listening socket accepts inherit it.
+///
+/// # Errors
+/// On systems other than Linux, and if the kernel does not keep the limit.
+pub(crate) fn pace(socket: &impl AsFd) -> io::Result<()> {
+    pacing::set(socket.as_fd())
+}
+
+#[cfg(target_os = "linux")]
+mod pacing {
+    use std::io;
+    use std::os::fd::{AsRawFd, BorrowedFd};
+
+    /// Bytes a second: a terabyte, and not the kernel's word for "unlimited", all ones.
+    const NO_LIMIT: u64 = 1 << 40;
+    const LEN: libc::socklen_t = size_of::<u64>() as libc::socklen_t;
+
+    #[allow(unsafe_code, reason = "no library has this option")]
+    pub fn set(socket: BorrowedFd<'_>) -> io::Result<()> {
+        let (fd, asked, mut got, mut len) = (socket.as_raw_fd(), NO_LIMIT, 0u64, LEN);
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);
+        // SAFETY: the kernel reads a number of `LEN` bytes, and then writes one of at most `len` bytes to `got`.
+        let done = unsafe {
+            libc::setsockopt(fd, level, option, (&raw const asked).cast(), LEN) == 0
+                && libc::getsockopt(fd, level, option, (&raw mut got).cast(), &mut len) == 0
+        };
+        match done {
+            false => Err(io::Error::last_os_error()),
+            // A kernel of 32 bits has no such figure.
+            true if got != NO_LIMIT => Err(io::Error::other("the kernel keeps another pacing rate")),
+            true => Ok(()),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod pacing {
+    pub fn set(_: std::os::fd::BorrowedFd<'_>) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+}
+
 /// What the kernel has counted on a TCP socket, as far as `TCP_INFO` (tcp(7)) tells: bytes, segments, retransmissions, timeouts, the
 /// round-trip time, cwnd and ssthresh. The other counters stay zero, and so do those that an old kernel does not know.
 ///

@@ -57,6 +57,8 @@ pub struct Common {
     pub versions: Versions,
     /// Bytes of plaintext a record holds at most: 512 to 16384, which is the default.
     pub record_size: Option<u16>,
+    /// By what rule a server cuts records; those of [`::tls::Sizing::Proxy`] are as full as may be here.
+    pub sizing: ::tls::Sizing,
     /// How keys are agreed on, preferred first: names of groups with colons between, `X25519:P-256`. The library's own choice begins
     /// with a post-quantum hybrid, whose keys add 1.2 kB to either hello.
     pub groups: Option<String>,
@@ -72,6 +74,7 @@ impl Common {
             offer: Offer::Both,
             versions: Versions::Tls12To13,
             record_size: None,
+            sizing: ::tls::Sizing::Fixed,
             groups: None,
             key_log: None,
         }

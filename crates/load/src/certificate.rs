@@ -11,7 +11,7 @@ use base::{Duration, Fields, RequestHead};
 use client::Check;
 use page::{Cause, Host, Kind, Page, Resource, ResourceId};
 
-use crate::Setup;
+use crate::{Setup, Traffic, traffic};
 
 /// How many authorities share the hosts. A few sold most certificates in 2012; four is a guess.
 pub const AUTHORITIES: u64 = 4;
@@ -88,7 +88,7 @@ struct Questions {
 
 impl Questions {
     fn new(setup: &Setup, page: &Page) -> Self {
-        let own: Vec<&Host> = page.hosts.iter().filter(|host| !is_authority(host)).collect();
+        let own: Vec<&Host> = page.hosts.iter().filter(|host| !is_beside(host)).collect();
         let mut out = Self { of_host: vec![Vec::new(); own.len()], ..Self::default() };
         let certificates = setup.techniques.certificates;
         let Some(tls) = setup.tls.as_ref().filter(|tls| certificates.asks() && tls.mode.has_certificate())
@@ -185,28 +185,41 @@ fn identifier(authority: u64, certificate: &str) -> String {
 }
 
 impl Setup {
-    /// `page` with what this setup adds to it that is no part of it: hosts of authorities behind its own hosts, and what they are asked
-    /// behind its own resources. As it is, if nothing is asked. A world loads this, and its [`Load`](crate::Load) speaks of it; to
+    /// `page` with what this setup adds to it that is no part of it: behind its own hosts those of authorities and of
+    /// [`Traffic`](crate::Traffic), and behind its own resources what these are asked. As it is, if there is nothing. A world loads this, and its [`Load`](crate::Load) speaks of it; to
     /// furnish a page twice adds nothing.
     pub fn furnish<'p>(&self, page: &'p Page) -> Cow<'p, Page> {
         let Questions { hosts, resources, .. } = Questions::new(self, page);
-        if resources.is_empty() || page.hosts.iter().any(is_authority) {
+        let traffic = self.techniques.traffic;
+        if (resources.is_empty() && traffic.is_none()) || page.hosts.iter().any(is_beside) {
             return Cow::Borrowed(page);
         }
         let mut page = page.clone();
         page.hosts.extend(hosts);
         page.resources.extend(resources.into_iter().map(|(resource, _)| resource));
+        if let Some(traffic) = traffic {
+            let asked = traffic.resources(page.hosts.len() as u32, self.give_up);
+            page.hosts.push(Traffic::host());
+            page.resources.extend(asked.into_iter().map(|(_, resource)| resource));
+        }
         Cow::Owned(page)
+    }
+
+    /// What a furnished page's traffic asks for, and when: the last of its resources.
+    pub(crate) fn traffic(&self, page: &Page) -> Vec<(Duration, ResourceId)> {
+        let host = page.hosts.iter().position(|host| host.name == traffic::HOST);
+        let Some((host, traffic)) = host.zip(self.techniques.traffic) else { return Vec::new() };
+        let asked = traffic.resources(host as u32, self.give_up);
+        let first = (page.resources.len() - asked.len()) as ResourceId;
+        asked.into_iter().zip(first..).map(|((at, _), id)| (at, id)).collect()
     }
 
     /// What the client is to ask about the certificates of a furnished page's hosts, and which of it for each host.
     pub(crate) fn checks(&self, page: &Page) -> (Vec<Check>, Vec<Vec<usize>>) {
         let Questions { resources, of_host, .. } = Questions::new(self, page);
-        let is_furnished = page.hosts.iter().any(is_authority);
-        if !is_furnished {
-            return Default::default();
-        }
-        let first = page.resources.len() - resources.len();
+        let Some(first) = page.resources.iter().position(|r| r.cause == Cause::Beside) else {
+            return Default::default(); // nothing is asked, or the page is not furnished
+        };
         let check = |(id, (resource, is_needed)): (usize, (Resource, bool))| {
             let host = page.host(&resource);
             let head = RequestHead {
@@ -224,7 +237,7 @@ impl Setup {
     }
 }
 
-/// Whether a host is an authority's.
-pub(crate) fn is_authority(host: &Host) -> bool {
-    host.name.ends_with(ZONE)
+/// Whether a host is none of the page's own, but of what a setup adds.
+pub(crate) fn is_beside(host: &Host) -> bool {
+    host.name.ends_with(ZONE) || host.name == traffic::HOST
 }

@@ -11,6 +11,7 @@ mod fault;
 mod servers;
 mod setup;
 mod technique;
+mod traffic;
 
 use base::{Duration, Instant};
 
@@ -19,6 +20,7 @@ pub use fault::{Faults, NetworkChange};
 pub use servers::{BadPipeliners, Ipv6, Route, Servers, Which};
 pub use setup::{HostRtt, Setup, TlsScope};
 pub use technique::{HostStanding, Memory, Techniques};
+pub use traffic::Traffic;
 
 /// What came of one load.
 #[derive(Clone, PartialEq, Debug)]

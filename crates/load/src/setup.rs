@@ -4,7 +4,7 @@ use base::{Duration, Rng};
 use client::Transport;
 use page::Page;
 
-use crate::certificate::is_authority;
+use crate::certificate::is_beside;
 use crate::{Faults, HostStanding, Ipv6, Memory, Servers, Techniques};
 
 /// Everything that a load depends on, besides the page and the seed.
@@ -103,9 +103,7 @@ pub enum HostRtt {
 impl Setup {
     /// Whether the connections to `host` are secured.
     pub fn secures(&self, host: &page::Host) -> bool {
-        self.tls.is_some()
-            && !is_authority(host)
-            && (host.scheme_tls || self.tls_scope == TlsScope::Everywhere)
+        self.tls.is_some() && !is_beside(host) && (host.scheme_tls || self.tls_scope == TlsScope::Everywhere)
     }
 
     /// The client that the setup asks for.
@@ -129,9 +127,9 @@ impl Setup {
             let transport = self.host_transport(page, host);
             let transport = (transport != self.transport).then_some(transport);
             let checks = of_host.get_mut(id as usize).map(std::mem::take).unwrap_or_default();
-            let addresses = self.addresses(id, host);
-            if transport.is_some() || !checks.is_empty() || !addresses.is_empty() {
-                let facts = client::HostFacts { transport, checks, addresses, ..Default::default() };
+            let (addresses, aside) = (self.addresses(id, host), is_beside(host));
+            if transport.is_some() || !checks.is_empty() || !addresses.is_empty() || aside {
+                let facts = client::HostFacts { transport, checks, addresses, aside, ..Default::default() };
                 browser.describe(id, facts);
             }
             if let Some(known) = self.memory.pipelining.iter().find(|known| known.host == origin_of(host)) {
@@ -142,6 +140,7 @@ impl Setup {
         if let Some(after) = self.techniques.revisit {
             browser.revisit(after);
         }
+        self.traffic(page).into_iter().for_each(|(at, id)| browser.fetch_beside(at, id));
         let Memory { learned, successor, .. } = self.memory.clone();
         browser.remember(
             client::Learned::from_rows(learned, Vec::new()),

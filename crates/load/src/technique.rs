@@ -9,8 +9,8 @@ use client::{
 };
 use page::Page;
 
-use crate::Certificates;
-use crate::certificate::is_authority;
+use crate::certificate::is_beside;
+use crate::{Certificates, Traffic};
 
 /// The client's techniques. Whether TLS starts falsely is its own configuration's: [`tls::Config::false_start`].
 #[derive(Clone, PartialEq, Debug)]
@@ -36,6 +36,8 @@ pub struct Techniques {
     /// How long before this load the page was loaded into the browser's cache; `None` for a first visit. See
     /// [`browser::Browser::revisit`].
     pub revisit: Option<Duration>,
+    /// What else uses the access link.
+    pub traffic: Option<Traffic>,
 }
 
 impl Default for Techniques {
@@ -52,6 +54,7 @@ impl Default for Techniques {
             deployment: Deployment::Everywhere,
             certificates: Certificates::UNASKED,
             revisit: None,
+            traffic: None,
         }
     }
 }
@@ -73,7 +76,7 @@ impl Techniques {
     /// What carries the requests of a host of `page` in a load over `transport`.
     pub fn transport(&self, page: &Page, host: &page::Host, transport: Transport) -> Transport {
         let main = page.resources.first().map_or("", |r| page.hosts[r.host as usize].name.as_str());
-        let upgraded = self.deployment.includes(main, &host.name) && !is_authority(host);
+        let upgraded = self.deployment.includes(main, &host.name) && !is_beside(host);
         if upgraded { transport } else { Transport::Http1 }
     }
 }

@@ -518,8 +518,8 @@ impl<'p> World<'p> {
                 None if end.open => application(room),
                 None => None,
                 Some(tls) => {
-                    while end.open && tls.wants(room) > 0 {
-                        let Some(chunk) = application(tls.wants(room)) else { break };
+                    while end.open && tls.wants(self.now, room) > 0 {
+                        let Some(chunk) = application(tls.wants(self.now, room)) else { break };
                         tls.write(chunk);
                     }
                     tls.poll_transmit(self.now, room)

@@ -65,6 +65,10 @@ pub struct Config {
     /// Offer timestamps (RFC 7323 §3). They cost 12 bytes a segment, measure round trips of what was sent again, and
     /// unmask spurious timeouts.
     pub timestamps: bool,
+    /// Spread a window over the round trip instead of sending it as soon as it may go: at twice cwnd a round trip while cwnd is below
+    /// half of `ssthresh`, at 1.2 times after (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`). Linux paces so where a socket asks for it
+    /// (`SO_MAX_PACING_RATE`), under the `fq` discipline, and for BBR; it does not by itself.
+    pub pacing: bool,
     /// Shrink cwnd while it is not used (RFC 2861). Linux: `tcp_slow_start_after_idle`.
     pub idle_restart: bool,
     /// The application is asked for more only while fewer bytes than this wait unsent. Small, so that what to send
@@ -151,6 +155,7 @@ impl Config {
             quickack: 16,
             sack: true,
             timestamps: true,
+            pacing: false,
             idle_restart: true,
             notsent_lowat: 16_384,
             sndbuf: 4 << 20,

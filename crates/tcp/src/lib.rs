@@ -87,6 +87,7 @@ mod config;
 mod congestion;
 mod endpoint;
 mod hystart;
+mod pacing;
 mod receiver;
 mod recovery;
 mod rtt;

@@ -12,6 +12,7 @@ use base::{Duration, Instant};
 use crate::config::{Config, CwndGrowth};
 use crate::congestion::{Ack, Controller};
 use crate::hystart::Sample;
+use crate::pacing::Pacer;
 use crate::receiver::Agreed;
 use crate::recovery::{Phase, Recovery};
 use crate::rtt::Rtt;
@@ -63,6 +64,8 @@ pub(crate) struct Sender {
     out_since: u32,
     /// What was sent last has not been noted as use of cwnd.
     unnoted: bool,
+    /// When the next segment may go, if segments are spread.
+    pacer: Option<Pacer>,
 }
 
 /// What the one timer waits for.
@@ -124,6 +127,7 @@ impl Sender {
             unused_since: now,
             out_since: 0,
             unnoted: false,
+            pacer: config.pacing.then(Pacer::default),
         }
     }
 
@@ -166,7 +170,8 @@ impl Sender {
     }
 
     pub fn timer(&self) -> Option<Instant> {
-        self.timer.map(|(at, _)| at)
+        let timer = self.timer.map(|(at, _)| at);
+        [timer, self.pacer.as_ref().and_then(Pacer::wakes)].into_iter().flatten().min()
     }
 
     /// The next segment to send, with at most `room` bytes of payload, or `None`.
@@ -177,6 +182,9 @@ impl Sender {
         let in_flight = self.board.in_flight();
         if self.board.must_resend() {
             if in_flight >= self.cwnd && !self.recovery.force {
+                return None;
+            }
+            if self.is_held(now) {
                 return None;
             }
             return self.resend(now, stats);
@@ -190,7 +198,7 @@ impl Sender {
         if self.board.is_empty() {
             self.restart_if_idle(now);
         }
-        if in_flight >= self.cwnd {
+        if in_flight >= self.cwnd || self.is_held(now) {
             return None;
         }
         let piece = self.next_piece(room);
@@ -199,6 +207,19 @@ impl Sender {
         }
         self.send_new(now, piece?);
         piece
+    }
+
+    /// Whether the next segment is to be sent later, for the sake of an even pace.
+    fn is_held(&mut self, now: Instant) -> bool {
+        self.pacer.as_mut().is_some_and(|pacer| pacer.is_held(now))
+    }
+
+    /// A segment with so many bytes leaves.
+    fn pace(&mut self, now: Instant, len: u32) {
+        let Some(pacer) = &mut self.pacer else { return };
+        let cwnd = self.cwnd.max(self.board.in_flight());
+        let is_slow_start = self.cwnd < self.ssthresh / 2;
+        pacer.note(now, len, u64::from(cwnd) * u64::from(self.agreed.mss), is_slow_start, self.rtt.srtt);
     }
 
     /// The next new segment if the peer's window holds it whole: half-empty segments into the rest of a window would
@@ -229,6 +250,7 @@ impl Sender {
         self.recovery.on_sent();
         self.last_sent = now;
         self.unnoted = true;
+        self.pace(now, piece.len);
         if !matches!(self.timer, Some((_, Timer::Retransmit | Timer::Reorder))) {
             self.set_timer(now);
         }
@@ -241,6 +263,7 @@ impl Sender {
         self.recovery.on_sent();
         self.recovery.note_resent(now);
         stats.retransmits += 1;
+        self.pace(now, sent.len);
         if first == Some(sent.seq) || self.timer.is_none() {
             self.arm(now, self.rtt.rto(), Timer::Retransmit);
         }
@@ -485,7 +508,7 @@ impl Sender {
 
     /// The moment that `timer` gave has come.
     pub fn on_timer(&mut self, now: Instant, stats: &mut Stats) -> Result<(), TimedOut> {
-        let Some((at, timer)) = self.timer else { return Ok(()) };
+        let Some((at, timer)) = self.timer else { return Ok(()) }; // a pace needs no more than to be asked for segments
         if now < at {
             return Ok(());
         }

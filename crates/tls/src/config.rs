@@ -2,6 +2,7 @@
 
 use base::Duration;
 
+use crate::Sizing;
 use crate::record::MAX_PLAINTEXT;
 
 /// Everything about a connection's TLS that costs bytes, round trips or time. Both ends of a connection are given
@@ -44,6 +45,8 @@ pub struct Config {
     pub client_hello_min: u32,
     /// Most plaintext bytes in a record, 1 to 16,384; other values are taken as the nearest of these.
     pub record_size: u32,
+    /// By what rule a server cuts records of data; a client's are as full as may be.
+    pub sizing: Sizing,
     /// How handshake messages are put in records.
     pub packing: Packing,
     /// What a client computes between the server's flight and its own: checking the chain and the signature,
@@ -135,6 +138,7 @@ impl Config {
             alpn: &["http/1.1"],
             client_hello_min: 0,
             record_size: MAX_PLAINTEXT,
+            sizing: Sizing::Fixed,
             packing: Packing::Coalesced,
             client_compute: Duration::ZERO,
             server_compute: Duration::ZERO,

@@ -50,8 +50,10 @@ mod error;
 mod message;
 mod record;
 mod session;
+mod sizing;
 
 pub use config::{Config, KeyExchange, Mode, Packing, Signature};
 pub use error::Error;
 pub use message::Message;
 pub use session::{Session, Stats};
+pub use sizing::{Sizer, Sizing};

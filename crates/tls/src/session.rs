@@ -7,7 +7,7 @@ use crate::message::{Role, Script, script};
 use crate::record::{
     ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER_LEN, Header, MAX_PLAINTEXT, Seal,
 };
-use crate::{Config, Error, Message, Packing};
+use crate::{Config, Error, Message, Packing, Sizer, Sizing};
 
 /// A record is not cut shorter than this for want of room in the transport below, or its overhead would show.
 const SMALL_RECORD: u64 = 1_024;
@@ -34,6 +34,9 @@ pub struct Session {
     /// The header or the trailer of the record begun.
     around: ChunkQueue,
     records_sealed: u64,
+    sizer: Sizer,
+    /// The proxy's last piece has begun to leave, and the next is not read before all of it has.
+    draining: bool,
     /// Where headers are written; a piece is split off for each.
     headers: BytesMut,
     /// What came and is not yet a whole record.
@@ -136,7 +139,10 @@ impl Session {
             peer_sealed: false,
             established_at: None,
         };
+        let sizing = if role == Role::Server { config.sizing } else { Sizing::Fixed };
         Self {
+            sizer: Sizer::new(sizing, config.record_size),
+            draining: false,
             config,
             role,
             handshake,
@@ -188,14 +194,15 @@ impl Session {
         self.pending.len()
     }
 
-    /// How many more bytes of application data the next call of [`poll_transmit`](Session::poll_transmit) with `max`
-    /// could put in a record. Zero while no data can be sent, without room, and while something begun earlier must go
+    /// How many more bytes of application data the next call of [`poll_transmit`](Session::poll_transmit) at `now` with `max`
+    /// could put in a record, or a proxy would read. Zero while no data can be sent, without room, and while something begun earlier must go
     /// out first. Write so much before each such call, and no more: what is written later can be chosen later.
-    pub fn wants(&self, max: u64) -> u64 {
-        if max == 0 || self.is_mid_output() || !self.can_send() {
+    pub fn wants(&self, now: Instant, max: u64) -> u64 {
+        if max == 0 || self.is_mid_output() || !self.can_send() || self.draining {
             return 0;
         }
-        self.capacity(max).saturating_sub(self.pending.len())
+        let most = if self.sizer.is_proxy() { Sizing::PROXY_CHUNK } else { self.capacity(now, max) };
+        most.saturating_sub(self.pending.len())
     }
 
     /// What was counted so far.
@@ -206,6 +213,7 @@ impl Session {
     /// Changes the most plaintext bytes that a record carries, from the next record on.
     pub fn set_record_size(&mut self, record_size: u32) {
         self.config.record_size = record_size.clamp(1, MAX_PLAINTEXT);
+        self.sizer.set_fixed(record_size);
     }
 
     /// Takes what the transport received, in whatever pieces it came. Plaintext is there to [`read`](Session::read)
@@ -275,7 +283,7 @@ impl Session {
     pub fn poll_transmit(&mut self, now: Instant, max: u64) -> Option<Chunk> {
         self.handle_timeout(now);
         if !self.is_mid_output() {
-            self.begin_record(max);
+            self.begin_record(now, max);
         }
         let chunk = if !self.around.is_empty() {
             self.around.pop(max)
@@ -284,6 +292,7 @@ impl Session {
             if let Some(chunk) = &chunk {
                 self.record_left -= chunk.len();
                 if self.record_left == 0 {
+                    self.draining &= !self.pending.is_empty();
                     let trailer = Seal::of(self.config.mode).after(APPLICATION_DATA);
                     self.around.push(Bytes::from_static(trailer).into());
                 }
@@ -302,17 +311,23 @@ impl Session {
     }
 
     /// Plaintext bytes of a record made for `max` bytes of room.
-    fn capacity(&self, max: u64) -> u64 {
-        let room = max.saturating_sub(Seal::of(self.config.mode).overhead());
-        room.max(SMALL_RECORD).min(u64::from(self.config.record_size))
+    fn capacity(&self, now: Instant, max: u64) -> u64 {
+        let overhead = Seal::of(self.config.mode).overhead();
+        let limit = u64::from(self.sizer.limit(now, overhead as u32));
+        if self.sizer.is_proxy() {
+            return limit; // it knows nothing of room
+        }
+        max.saturating_sub(overhead).max(SMALL_RECORD).min(limit)
     }
 
     /// Begins a record of application data, if there is data that may be sent.
-    fn begin_record(&mut self, max: u64) {
+    fn begin_record(&mut self, now: Instant, max: u64) {
         if max == 0 || self.pending.is_empty() || !self.can_send() {
             return;
         }
-        self.record_left = self.capacity(max).min(self.pending.len());
+        self.record_left = self.capacity(now, max).min(self.pending.len());
+        self.sizer.note(now, self.record_left);
+        self.draining = self.sizer.is_proxy();
         let header = self.header(APPLICATION_DATA, self.record_left, Seal::of(self.config.mode));
         self.around.push(header.into());
         self.stats.data_sent += self.record_left;

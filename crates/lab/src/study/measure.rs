@@ -5,6 +5,7 @@ pub(super) mod connection_retry;
 pub(super) mod false_start;
 pub(super) mod flow_control;
 pub(super) mod initial_window;
+pub(super) mod mobile_tls;
 pub(super) mod pipelining;
 pub(super) mod preconnect;
 pub(super) mod reload;
@@ -82,6 +83,8 @@ pub(super) struct Fate {
 /// A request's phases, in milliseconds from the navigation.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Span {
+    pub asked: f64,
+    pub dns: Option<[f64; 2]>,
     pub connect: Option<[f64; 2]>,
     pub tls: Option<[f64; 2]>,
     pub sent: f64,
@@ -167,6 +170,8 @@ impl Span {
         let t = request.timing?;
         let span = |(from, to): (Instant, Instant)| [ms(from), ms(to)];
         Some(Self {
+            asked: ms(t.queued),
+            dns: t.dns.map(span),
             connect: t.connect.map(span),
             tls: t.tls.map(span),
             sent: ms(t.sent?),

@@ -138,6 +138,8 @@ fn what_is_written_is_read() {
         "restart=1500",
         "revisit=0",
         "revisit=24.5",
+        "cross-traffic=bulk",
+        "cross-traffic=video",
     ];
     for text in written {
         let technique: Technique = text.parse().unwrap();
@@ -410,4 +412,21 @@ fn a_second_visit_asks_only_for_what_was_not_to_be_kept() {
         "older than a year by its Age"
     );
     assert!(plt(&second) < plt(&later));
+}
+
+#[test]
+fn a_transfer_beside_the_page_slows_it_and_a_video_hardly_does() {
+    let on = |techniques: &[&str]| {
+        let mut plan = plan(&["http1"], Tls::None, techniques);
+        plan.networks = vec![Network::named("5000/1000/28").unwrap()];
+        plan.networks[0].tls = Tls::None;
+        load(&plan)
+    };
+    let (alone, bulk, video) = (on(&[]), on(&["cross-traffic=bulk"]), on(&["cross-traffic=video"]));
+    assert!(plt(&bulk) > 1.1 * plt(&alone), "{} for {}", plt(&bulk), plt(&alone));
+    assert!(plt(&video) > plt(&alone) && plt(&video) < plt(&bulk));
+    assert!(bulk.requests.last().unwrap().body_bytes > 0, "it was under way");
+    let blocks = video.requests.iter().filter(|r| r.body_bytes == 65_536).count() as f64;
+    let due = plt(&video) / 419.43;
+    assert!((blocks - due).abs() <= 2.0, "{blocks} blocks in {} ms", plt(&video));
 }

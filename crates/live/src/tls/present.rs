@@ -16,6 +16,8 @@ use boring::ssl::{
 use boring::x509::X509;
 use mio::net::TcpStream;
 
+use crate::Clock;
+
 use super::{By, ClientConfig, Common, Error, KeyLog, Negotiated, Offer, ServerConfig, Trust, Versions};
 
 pub use authority::Authority;
@@ -102,6 +104,7 @@ fn builder(common: &Common) -> Result<SslContextBuilder, Error> {
 pub struct Acceptor {
     context: SslContext,
     record_size: Option<u16>,
+    sizing: ::tls::Sizing,
     ocsp: Option<Vec<u8>>,
 }
 
@@ -131,6 +134,7 @@ impl Acceptor {
         Ok(Self {
             context: context.build(),
             record_size: config.common.record_size,
+            sizing: config.common.sizing,
             ocsp: config.ocsp.clone(),
         })
     }
@@ -143,7 +147,12 @@ impl Acceptor {
         if let Some(response) = &self.ocsp {
             ssl.set_ocsp_status(response).map_err(&about)?;
         }
-        TlsStream::new(ssl, tcp, End::Server)
+        let mut stream = TlsStream::new(ssl, tcp, End::Server)?;
+        if self.sizing != ::tls::Sizing::Fixed {
+            let most = self.record_size.unwrap_or(16_384).into();
+            stream.sizer = Some(::tls::Sizer::new(self.sizing, most));
+        }
+        Ok(stream)
     }
 }
 
@@ -282,12 +291,17 @@ pub struct TlsStream {
     end: End,
     /// The handshake is done, at least as far as data can be sent.
     ready: bool,
+    /// How large records are to be, if that changes.
+    sizer: Option<::tls::Sizer>,
+    /// Bytes of a record that was begun and that the socket did not take: they must be offered again.
+    owed: usize,
+    clock: Clock,
 }
 
 impl TlsStream {
     fn new(ssl: Ssl, tcp: TcpStream, end: End) -> Result<Self, Error> {
         let inner = SslStream::new(ssl, tcp).map_err(Error::about("TLS connection"))?;
-        Ok(Self { inner, end, ready: false })
+        Ok(Self { inner, end, ready: false, sizer: None, owed: 0, clock: Clock::start() })
     }
 
     /// Goes on with the handshake; done when it gives `Ok`.
@@ -323,7 +337,30 @@ impl TlsStream {
 
     /// Writes from `buffer`; see [`crate::Stream::write`].
     pub fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        if self.sizer.is_some() {
+            return self.write_record(buffer);
+        }
         self.inner.ssl_write(buffer).map_err(|e| self.translate(e))
+    }
+
+    /// Writes one record, as large as the rule for them has it now.
+    fn write_record(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let now = self.clock.now();
+        let Some(sizer) = &mut self.sizer else { unreachable!("there is a rule") };
+        let overhead = if self.inner.ssl().version_str() == "TLSv1.3" { 22 } else { 29 };
+        let len = match self.owed {
+            0 => (sizer.limit(now, overhead) as usize).min(buffer.len()),
+            owed => owed.min(buffer.len()),
+        };
+        let written = self.inner.ssl_write(&buffer[..len]);
+        match &written {
+            Ok(n) => {
+                self.owed = 0;
+                sizer.note(now, *n as u64);
+            }
+            Err(_) => self.owed = len,
+        }
+        written.map_err(|e| self.translate(e))
     }
 
     /// Sends close_notify; the peer's is not waited for.

@@ -10,6 +10,7 @@ use mio::net::TcpStream;
 
 use browser::Browser;
 
+use crate::socket::pace;
 use crate::tls::{Connector, Session};
 use crate::{Reactor, Stream, Wire, Written, prepare, tcp_stats};
 
@@ -51,9 +52,13 @@ impl Connection {
         to: SocketAddr,
         secured: Option<Secured>,
         session: Option<Session>,
+        paced: bool,
     ) -> Result<Self, String> {
         let opened = TcpStream::connect(to).and_then(|mut tcp| {
             prepare(&tcp)?;
+            if paced {
+                pace(&tcp)?;
+            }
             reactor.register(&mut tcp, id as usize)?;
             Ok(tcp)
         });

@@ -196,7 +196,8 @@ impl Running<'_, '_> {
         let opened = match self.addresses[host as usize] {
             None => Err("its address is not known".to_owned()),
             Some(ip) => {
-                Connection::connect(&self.reactor, id, SocketAddr::new(ip.into(), port), secured, session)
+                let (to, paced) = (SocketAddr::new(ip.into(), port), self.driver.setup.client_tcp.pacing);
+                Connection::connect(&self.reactor, id, to, secured, session, paced)
             }
         };
         match opened {

@@ -82,6 +82,8 @@ fn settings(
     let rack = config.loss_detection == tcp::LossDetection::Rack;
     // The kernel offers five eighths of a buffer as window (measured on Linux 6.18).
     let buffer = config.rwnd_max * 8 / 5;
+    let paced = [("ipv4/tcp_pacing_ss_ratio", "200"), ("ipv4/tcp_pacing_ca_ratio", "120")];
+    let paced = paced.into_iter().filter(|_| config.pacing).map(|(name, pct)| (name, pct.to_owned()));
     let asked = [
         ("ipv4/tcp_sack", on(config.sack)),
         ("ipv4/tcp_timestamps", on(config.timestamps)),
@@ -100,7 +102,7 @@ fn settings(
         ("ipv4/tcp_rmem", format!("4096\t131072\t{buffer}")),
         ("ipv4/tcp_wmem", format!("4096\t16384\t{}", config.sndbuf)),
     ];
-    for (name, asked) in asked {
+    for (name, asked) in asked.into_iter().chain(paced) {
         let set = net.set(name, &asked);
         match net.setting(name) {
             Ok(got) if set.is_ok() => kernel.knobs.push(Knob { end, name: name.to_owned(), asked, got }),

@@ -196,6 +196,7 @@ fn secure(
         offer: Offer::Alpn,
         versions: if tls.mode.is_tls13() { Versions::Tls13 } else { Versions::Tls12 },
         record_size: Some(tls.record_size.clamp(512, 16_384) as u16),
+        sizing: tls.sizing,
         groups: Some(match tls.key_exchange {
             tls::KeyExchange::X25519 => "X25519".to_owned(),
             tls::KeyExchange::P256 => "P-256".to_owned(),
@@ -209,6 +210,9 @@ fn secure(
     }
     if tls.verify {
         unmet.push("no authority is asked about a certificate, nor for its issuer's".into());
+    }
+    if tls.sizing == tls::Sizing::Proxy {
+        unmet.push("a proxy's pieces of 40 KB do not leave in one go: records are full, and something may come between".into());
     }
     if tls.early_data {
         unmet.push("TLS 1.3 sends no early data".into());
@@ -265,6 +269,7 @@ fn serve(
         behaviours,
         clients_max: usize::MAX,
         grace: Duration::ZERO,
+        paced: setup.server_tcp.pacing,
         ..serve::Config::default()
     };
     let bind = || Server::bind(&listen, config);

@@ -424,17 +424,21 @@ fn a_record_is_decided_as_late_as_possible() {
             }
             record
         };
-        assert_eq!(server.wants(2_896), 2_896 - overhead);
-        assert_eq!(server.wants(u64::MAX), 16_384);
+        assert_eq!(server.wants(Instant::ZERO, 2_896), 2_896 - overhead);
+        assert_eq!(server.wants(Instant::ZERO, u64::MAX), 16_384);
         server.write(body(1_000));
-        assert_eq!(server.wants(2_896), 2_896 - overhead - 1_000);
+        assert_eq!(server.wants(Instant::ZERO, 2_896), 2_896 - overhead - 1_000);
         server.write(body(99_000));
-        assert_eq!(server.wants(2_896), 0);
+        assert_eq!(server.wants(Instant::ZERO, 2_896), 0);
         let record = take(server, 2_896);
         assert_eq!((record.len(), data_records(record, mode)), (2_896, vec![2_896 - overhead]));
         // A record is not made tiny; one that does not fit goes out in parts.
         let mut record = take(server, 100);
-        assert_eq!(server.wants(u64::MAX), 0, "while one is on its way out, the next need not be decided");
+        assert_eq!(
+            server.wants(Instant::ZERO, u64::MAX),
+            0,
+            "while one is on its way out, the next need not be decided"
+        );
         assert_eq!(record.len(), 100);
         record.extend(take(server, 1_024 + overhead - 100).iter().cloned());
         assert_eq!(data_records(record, mode), [1_024]);
@@ -466,7 +470,10 @@ fn only_a_complete_record_gives_its_plaintext() {
 fn data_written_early_is_held_and_not_wanted() {
     let mut pair = Pair::new(&Config::new(Mode::Tls12Full));
     pair.client.write(body(100));
-    assert_eq!((pair.client.queued(), pair.client.wants(2_000), pair.client.can_send()), (100, 0, false));
+    assert_eq!(
+        (pair.client.queued(), pair.client.wants(pair.now, 2_000), pair.client.can_send()),
+        (100, 0, false)
+    );
     pair.run();
     assert_eq!(pair.client.queued(), 0);
     assert_eq!(pair.read[0].len(), 100);
