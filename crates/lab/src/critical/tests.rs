@@ -133,6 +133,16 @@ fn a_redirection_puts_two_requests_in_a_row() {
     assert_eq!(load.split(260), [0, 0, 0, 30, 220, 10, 0]);
 }
 
+/// The script came out of the cache when it was found, at 110, and ran until 150.
+#[test]
+fn what_is_in_the_cache_is_there_when_it_is_found() {
+    let mut load =
+        Load::new([0, 0, 100, 120, 160]).with(Kind::Script, found_at(1), [110, 110, 110, 110, 150]);
+    (load.rows[1].sent_us, load.rows[1].first_byte_us) = (None, None);
+    load.rows[1].cache = Some("fresh".into());
+    assert_eq!(load.split(160), [0, 0, 0, 0, 100, 10, 50]);
+}
+
 #[test]
 fn what_onload_does_not_wait_for_is_not_on_the_path() {
     let mut load = Load::new([0, 0, 100, 150, 160]).with(Kind::Image, found_at(1), [120, 120, 150, 155, 155]);

@@ -1,12 +1,16 @@
 //! What connections before they are asked for gain, and how many there are.
 
-use super::{ArmLoads, Measured, Panel, Panels, Row, Sample, Series, gain_pct, mean, pairs, plt};
+use super::{
+    ArmLoads, Figure, Measured, Panel, Panels, Row, Sample, Series, Shape, Span, gain_pct, mean, pairs, plt,
+};
 use crate::study::Grid;
 
 /// Arms: none, learned, blind two, successor, on one grid of links by round trips; then blind two over TLS, with handshakes in
-/// parallel, and with handshakes that wait for the first one's session.
+/// parallel, and with handshakes that wait for the first one's session; then one page without and with what is learned.
 pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
-    let [none, learned, blind, successor, parallel, waiting] = arms else { return Default::default() };
+    let [none, learned, blind, successor, parallel, waiting, page_none, page_learned] = arms else {
+        return Default::default();
+    };
     let Some(grid) = &none.grid else { return Default::default() };
     let gain = |arm: &ArmLoads, n: usize| gain_pct(&pairs(&none.each(n, 0, plt), &arm.each(n, 0, plt)));
     let networks = 0..none.networks.len();
@@ -31,6 +35,7 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         gains(grid, none, &policies).into(),
         accounts(grid, &[("none", none), policies[0], policies[1], policies[2]]).into(),
         handshakes(parallel, waiting).into(),
+        waterfall(page_none, page_learned).into(),
     ];
     (measured, pictures)
 }
@@ -136,5 +141,30 @@ fn handshakes(parallel: &ArmLoads, waiting: &ArmLoads) -> Panels {
         y: "handshakes a load".into(),
         columns: vec!["in parallel".into(), "waiting for a session (tls-wait)".into()],
         rows: vec![Row { name: String::new(), panels: vec![panel(parallel), panel(waiting)] }],
+    }
+}
+
+/// As many requests of a page as a picture has room for.
+const WATERFALL_REQUESTS: usize = 24;
+
+/// The beginning of one page, request by request, without preconnect and with it, on one axis.
+fn waterfall(without: &ArmLoads, with: &ArmLoads) -> Figure {
+    let rows = |(name, arm): (&'static str, &ArmLoads)| {
+        let mut spans: Vec<Span> = arm.samples.first().map(|s| s.spans.clone()).unwrap_or_default();
+        spans.sort_by(|a, b| a.asked.total_cmp(&b.asked)); // stable: the page's order where there is no other
+        let row = move |(n, s): (usize, Span)| Series {
+            name: format!("{name}: request {}", n + 1),
+            points: vec![(s.asked, s.complete), (s.asked, s.sent), (s.sent, s.complete)],
+        };
+        spans.into_iter().take(WATERFALL_REQUESTS).enumerate().map(row).collect::<Vec<_>>()
+    };
+    Figure {
+        caption: format!(
+            "The first {WATERFALL_REQUESTS} requests of one page, without and with what was learned. Pale: it waits for a name, a connection, or a free one; full: from its sending to its last byte."
+        ),
+        x: "ms".into(),
+        y: String::new(),
+        shape: Shape::Lives,
+        series: [("none", without), ("learned", with)].into_iter().flat_map(rows).collect(),
     }
 }

@@ -1,7 +1,8 @@
 //! The SPDY whitepaper's tables, row by row: what carried the pages, over loss, and over round-trip time.
 
 use super::{
-    ArmLoads, Measured, Panel, Panels, Picture, Row, Series, Table, gain_of_means_pct, means, pairs, plt,
+    ArmLoads, Measured, Panel, Panels, Picture, Row, Series, Table, gain_of_means_pct, mean, means, pairs,
+    plt,
 };
 use crate::published::{Pair, WHITEPAPER_LOSSES, WHITEPAPER_MEANS, WHITEPAPER_RTTS};
 use crate::study::{Grid, rounded};
@@ -19,10 +20,10 @@ const LOSS_KEYS: [&str; WHITEPAPER_LOSSES.len()] =
 const RTT_KEYS: [&str; WHITEPAPER_RTTS.len()] =
     ["rtt_20_pct", "rtt_40_pct", "rtt_60_pct", "rtt_80_pct", "rtt_120_pct", "rtt_160_pct", "rtt_200_pct"];
 
-/// Arms: HTTP and SPDY to several domains on DSL and cable; SPDY to one domain; the same over TLS; HTTP and SPDY over losses; over
-/// round-trip times. The grids have cable first.
+/// Arms: HTTP and SPDY to several domains on DSL and cable; SPDY to one domain; the same over TLS; HTTP and SPDY over losses; SPDY to one
+/// domain over the same; HTTP and SPDY over round-trip times. The grids have cable first.
 pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
-    let [several, one, tls, losses, trips] = arms else { return Default::default() };
+    let [several, one, tls, losses, one_over_losses, trips] = arms else { return Default::default() };
     let (Some(loss_grid), Some(rtt_grid)) = (&losses.grid, &trips.grid) else { return Default::default() };
     let carriers: [&[Both]; 3] = [
         &[0, 1].map(|n| pairs(&several.each(n, 0, plt), &several.each(n, 1, plt))),
@@ -65,7 +66,7 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
             &by_rtt,
         )
         .into(),
-        over_losses(losses, loss_grid),
+        over_losses(losses, one_over_losses, loss_grid),
         over_trips(trips, rtt_grid),
     ];
     (measured, pictures)
@@ -157,9 +158,11 @@ fn lines(points: impl Fn(&dyn Fn(usize) -> f64) -> Vec<(f64, f64)>, arm: &ArmLoa
     ]
 }
 
-fn over_losses(arm: &ArmLoads, grid: &Grid) -> Picture {
+fn over_losses(arm: &ArmLoads, one_domain: &ArmLoads, grid: &Grid) -> Picture {
     let panel = |link: usize, rtt: usize| {
         let mut lines = lines(|figure| grid.over_loss(link, rtt, figure), arm);
+        let one = |n| mean(one_domain.each(n, 0, plt).into_iter().flatten()) / 1e3;
+        lines.push(Series { name: "SPDY, one domain".into(), points: grid.over_loss(link, rtt, one) });
         if (link, rtt) == (0, 0) {
             lines.extend(as_published(&WHITEPAPER_LOSSES));
         }
