@@ -26,6 +26,9 @@ pub use measure::{Figure, Panel, Panels, Picture, Row, Series, Shape, Table};
 pub use runner::{Options, run};
 pub use session::{Kinds, SessionSpec};
 
+/// A verdict names no more figures than this; the table has them all.
+const LISTED_MAX: usize = 8;
+
 /// A study that is built in.
 struct BuiltIn {
     /// Its name: the file's.
@@ -278,7 +281,11 @@ impl Findings {
         };
         let list = |wanted: bool| {
             let held = (0..self.ours.len()).filter(|n| self.holds(*n) == wanted);
-            held.map(|n| self.study.published[n].what.as_str()).collect::<Vec<_>>().join("; ")
+            let names: Vec<_> = held.map(|n| self.study.published[n].what.as_str()).collect();
+            match names.len() {
+                ..=LISTED_MAX => names.join("; "),
+                n => format!("{}; and {} more", names[..LISTED_MAX].join("; "), n - LISTED_MAX),
+            }
         };
         let of = format!(
             "{} of {} figures",
