@@ -62,6 +62,11 @@ impl<P: Packet> Path<P> {
         }
     }
 
+    /// Replaces the path's outages, for who learns when they are only once it is there.
+    pub fn set_outages(&mut self, outages: Vec<Outage>) {
+        self.outages = outages;
+    }
+
     /// From now on, packets that are lost or dropped are kept for [`poll_dropped`](Path::poll_dropped), which must be
     /// called or they pile up.
     pub fn keep_dropped(&mut self) {

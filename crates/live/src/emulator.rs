@@ -38,7 +38,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use base::{Duration, Instant, Rng};
-use link::{LossConfig, PathConfig, Rate};
+use link::{LossConfig, Outage, PathConfig, Rate};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::Clock;
@@ -151,6 +151,8 @@ struct Shared {
     asked: AtomicBool,
     stop: AtomicBool,
     questions: Mutex<Vec<Sender<Check>>>,
+    /// Up and down.
+    outages: Mutex<Option<[Vec<Outage>; 2]>>,
 }
 
 impl Handle {
@@ -166,6 +168,12 @@ impl Handle {
         self.0.questions.lock().unwrap_or_else(|e| e.into_inner()).push(sender);
         self.wake();
         receiver
+    }
+
+    /// Lets nothing in at these times, counted from when the emulator gets to hear of it, and at no others.
+    pub fn set_outages(&self, up: Vec<Outage>, down: Vec<Outage>) {
+        *self.0.outages.lock().unwrap_or_else(|e| e.into_inner()) = Some([up, down]);
+        self.wake();
     }
 
     fn wake(&self) {
@@ -240,6 +248,7 @@ impl Emulator {
             asked: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             questions: Mutex::new(Vec::new()),
+            outages: Mutex::new(None),
         };
         let side = |direction, from: &Arc<Tun>, to: &Arc<Tun>, path: &PathConfig| Side {
             direction,
@@ -440,6 +449,12 @@ impl Emulator {
         if !questions.is_empty() {
             let check = self.check();
             questions.iter().for_each(|question| drop(question.send(check.clone())));
+        }
+        let outages = self.shared.outages.lock().unwrap_or_else(|e| e.into_inner()).take();
+        for (side, outages) in [&mut self.up, &mut self.down].into_iter().zip(outages.into_iter().flatten()) {
+            let now = self.clock.now().since(Instant::ZERO);
+            let later = |outage: Outage| Outage { from: outage.from + now, ..outage };
+            side.way.set_outages(outages.into_iter().map(later).collect());
         }
         !self.shared.stop.load(Ordering::SeqCst)
     }

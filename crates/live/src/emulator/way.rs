@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use base::{Duration, Instant, Rng};
-use link::{Dropped, Path, PathConfig, PathStats};
+use link::{Dropped, Outage, Path, PathConfig, PathStats};
 
 use super::packet::Packet;
 
@@ -80,6 +80,11 @@ impl Way {
         let mut path = Path::new(config, rng);
         path.keep_dropped();
         Self { path, detour: Detour::default(), detour_first }
+    }
+
+    /// See [`Path::set_outages`].
+    pub fn set_outages(&mut self, outages: Vec<Outage>) {
+        self.path.set_outages(outages);
     }
 
     /// A packet comes.

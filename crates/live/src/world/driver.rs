@@ -94,6 +94,11 @@ impl<'s, 'p: 's> Driver<'s, 'p> {
 
 impl Running<'_, '_> {
     fn run(mut self) -> Result<Near, Error> {
+        let setup = self.driver.setup;
+        if !setup.up.outages.is_empty() || !setup.down.outages.is_empty() {
+            let link = self.driver.stage.link().handle();
+            link.set_outages(setup.up.outages.clone(), setup.down.outages.clone());
+        }
         self.start = self.reactor.now();
         self.driver.browser.start(Instant::ZERO);
         let give_up = Instant::ZERO + self.driver.setup.give_up;

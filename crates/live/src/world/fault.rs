@@ -24,7 +24,6 @@ pub(super) fn is_refused(setup: &Setup, host: &Host) -> bool {
 /// What of a setup's faults this world cannot do, in words.
 pub(super) fn unmet(setup: &Setup) -> Vec<String> {
     let any = |hit: &dyn Fn(&Fault) -> bool| setup.faults.hosts.iter().any(hit);
-    let outages = !setup.down.outages.is_empty() || !setup.up.outages.is_empty();
     let cases = [
         (
             any(&|f| f.kind == FaultKind::Refuse && f.often != Often::Always),
@@ -35,7 +34,6 @@ pub(super) fn unmet(setup: &Setup) -> Vec<String> {
             "a reset takes along what the kernel had not sent yet",
         ),
         (any(&|f| matches!(f.kind, FaultKind::Vanish { .. })), "no host goes away"),
-        (outages, "nothing is lost for a time"),
         (setup.faults.network_change.is_some(), "the network does not change"),
         (setup.faults.restart.is_some(), "the browser does not end and start again"),
     ];
@@ -44,7 +42,7 @@ pub(super) fn unmet(setup: &Setup) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use base::{Duration, Instant};
+    use base::Duration;
     use client::Transport;
 
     use super::*;
@@ -63,8 +61,7 @@ mod tests {
             fault(FaultKind::Reset { after: None }, Often::Once),
             fault(FaultKind::Vanish { at: Duration::ZERO }, Often::Always),
         ];
-        setup.up.outages.push(link::Outage { from: Instant::ZERO, lasts: Duration::MAX });
         setup.faults.restart = Some(Duration::ZERO);
-        assert_eq!(unmet(&setup).len(), 5);
+        assert_eq!(unmet(&setup).len(), 4);
     }
 }

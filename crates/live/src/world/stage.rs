@@ -67,7 +67,7 @@ impl Stage {
             prefix: 32,
             delay: *delay,
         };
-        // The emulator's clock does not begin with the navigation.
+        // Outages begin with the navigation, which the emulator's clock does not: the driver tells it.
         let lasting = |path: &link::PathConfig| link::PathConfig { outages: Vec::new(), ..path.clone() };
         let config = Config {
             up: lasting(&setup.up),

@@ -126,6 +126,49 @@ fn what_a_setup_says_of_tcp_is_what_the_kernel_has_or_is_said_to_be_unmet() {
     );
 }
 
+/// Nothing crosses the link for the first 300 ms; the kernel repeats its SYNs, and the resolver its questions, after a second.
+#[test]
+fn a_blackhole_begins_with_the_navigation_and_is_outlasted() {
+    let (Some(world), page) = (world(), page()) else { return };
+    let mut setup = setup(Transport::Http1);
+    for path in [&mut setup.up, &mut setup.down] {
+        path.outages.push(link::Outage { from: base::Instant::ZERO, lasts: Duration::from_millis(300) });
+    }
+    let run = world.load(&page, &setup, 1).unwrap();
+    assert_eq!(run.load.outcome, Outcome::Complete);
+    assert!(run.load.up.dropped_outage > 0 && run.load.up.dropped_loss == 0);
+    assert!(run.load.plt().expect("complete") >= Duration::from_secs(1));
+    assert_eq!(run.unmet, [""; 0]);
+}
+
+/// As the servers of the virtual world do: the second time is the time.
+#[test]
+fn what_is_cut_off_or_never_answered_is_had_by_a_client_that_tries_again() {
+    use origin::{Fault, FaultKind, Often, Whom};
+    let (Some(world), page) = (world(), page()) else { return };
+    for transport in [Transport::Http1, Transport::Spdy(spdy::Version::V3_1)] {
+        let mut setup = setup(transport);
+        setup.techniques.retry = client::Retry::RELOADING;
+        // What is silent for so long is dead on a link of 20 ms.
+        let silence = Some(Duration::from_millis(500));
+        setup.techniques.timeouts = client::Timeouts { silence, ..client::Timeouts::RELOADING };
+        let fault = |kind, share| Fault { kind, whom: Whom::All, often: Often::Share(share) };
+        setup.faults.hosts = vec![fault(FaultKind::Reset { after: None }, 0.1), fault(FaultKind::Hang, 0.05)];
+        let run = world.load(&page, &setup, 1).unwrap();
+        assert_eq!(run.load.outcome, Outcome::Complete, "{:?}", run.load.troubles);
+        let said: Vec<_> =
+            run.load.troubles.iter().flat_map(|t| &t.failures).map(|f| f.error.to_string()).collect();
+        assert!(said.iter().any(|what| what.contains("silent for")), "{transport}: {said:?}");
+        assert!(
+            said.iter().any(|what| what.contains("reset") || what.contains("closed")),
+            "{transport}: {said:?}"
+        );
+        for (resource, request) in page.resources.iter().zip(&run.load.requests) {
+            assert_eq!(request.body_bytes, resource.body_len, "each byte reached the page once");
+        }
+    }
+}
+
 #[cfg(feature = "tls")]
 mod tls {
     use ::tls::{Config, Mode};
