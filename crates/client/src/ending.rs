@@ -3,7 +3,7 @@
 use base::Instant;
 
 use crate::connection::{Active, Connection, ConnectionId, Purpose, State};
-use crate::retry::Cut;
+use crate::retry::{Charged, Cut};
 use crate::timer::Timer;
 use crate::{Client, Error, Event, Transport};
 
@@ -80,6 +80,7 @@ impl Client {
         let connection = &mut self.connections[id as usize];
         let unsent = connection.unsent();
         let active = std::mem::take(&mut connection.active);
+        self.losing = Some(Charged(false));
         let sent = active.len().saturating_sub(unsent);
         for (at, Active { request, .. }) in active.into_iter().enumerate() {
             let error = Error::ConnectionLost(why.to_owned());
@@ -89,6 +90,7 @@ impl Client {
         if was_connecting {
             self.miss(now, id, why);
         }
+        self.losing = None;
         self.go_on(now, host);
         self.service_stalled(now);
     }

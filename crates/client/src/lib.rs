@@ -100,6 +100,8 @@ pub struct Client {
     restless: Vec<u32>,
     /// Requests sent again after they had failed.
     retries: u32,
+    /// A connection is being lost.
+    losing: Option<retry::Charged>,
     /// When something last came, on any connection.
     heard: Option<Instant>,
     /// Requests made so far.
@@ -131,6 +133,7 @@ impl Client {
             requests: Vec::new(),
             restless: Vec::new(),
             retries: 0,
+            losing: None,
             heard: None,
             made: 0,
             actions: Default::default(),

@@ -47,6 +47,8 @@ pub(crate) struct Pool {
     pub(crate) unshared: bool,
     /// It was asked for something.
     pub(crate) greeted: bool,
+    /// Whole answers that it has given.
+    pub(crate) answers: u32,
     /// When something last came from it.
     pub(crate) heard: Option<Instant>,
     /// It is given up: what its last connection said.

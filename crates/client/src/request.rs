@@ -119,7 +119,7 @@ pub struct Request {
     /// Whether, when its name was known, it had to wait for a connection that was in use: none was free, and the limits let
     /// none be made for it.
     pub queued: bool,
-    /// How often it was sent again after it had failed, within [`Retry::budget`](crate::Retry::budget).
+    /// How often it was sent again after it had failed, within [`Retry::budget`](crate::Retry::budget), since anything moved.
     pub retries: u32,
     /// Whether its connection was opened to another host.
     pub pooled: bool,
@@ -153,6 +153,8 @@ pub struct Request {
     pub(crate) received: u64,
     /// Bytes of it that were passed on before.
     pub(crate) skip: u64,
+    /// How far it and its host had come when it failed last.
+    pub(crate) mark: Option<(u64, u32)>,
     /// Only what comes after those was asked for.
     pub(crate) ranged: bool,
     /// Nothing of the answer under way is passed on.
@@ -197,6 +199,7 @@ impl Request {
             response: ask.resume.map(|known| known.head),
             skip: resumed,
             ranged: false,
+            mark: None,
             void: None,
             misdirected: false,
         }

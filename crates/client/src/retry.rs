@@ -44,10 +44,11 @@ pub struct Retry {
     pub documents: bool,
     /// Whether a connection of a network that the machine has left is given up at once, though it has requests under way.
     pub leaves_old_network: bool,
-    /// How many times requests that failed are sent again, all together. Methods other than GET and HEAD never are: it
-    /// might not be safe to repeat them.
+    /// How many times requests that failed are sent again, all together; those that went down with one connection count once. Methods
+    /// other than GET and HEAD never are: it might not be safe to repeat them.
     pub budget: u32,
-    /// How many times one request is.
+    /// How many times one request is, in a row: it counts anew if more of its answer has come, or its host has answered others, since
+    /// it failed last. On a session that breaks time and again most are bystanders.
     pub each: u32,
     /// How long after its failure; twice as long each time. The client waits for it by [`Client::poll_timeout`].
     pub backoff: Duration,
@@ -88,6 +89,10 @@ impl Retry {
 /// A 408 within this time of the request was sent before the request came.
 const IS_STALE_408: Duration = Duration::from_secs(1);
 
+/// Whether the budget was charged for the connection that is being lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Charged(pub bool);
+
 /// How a request lost its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cut {
@@ -106,6 +111,7 @@ pub(crate) enum Cut {
 impl Client {
     /// A request has lost its answer, or its hope of one.
     pub(crate) fn interrupt(&mut self, now: Instant, id: RequestId, error: Error, cut: Cut) {
+        self.note_progress(id);
         let attempts_max = self.config.attempts_max;
         let (stale, resumes) = (self.config.retry.stale, self.config.retry.resume);
         let request = self.request_mut(id);
@@ -144,9 +150,20 @@ impl Client {
         self.restless.push(host);
     }
 
+    /// A request has failed: its failures are counted anew if anything has moved since the last one.
+    fn note_progress(&mut self, id: RequestId) {
+        let host = self.request_mut(id).host;
+        let answers = self.pools[host as usize].answers;
+        let request = self.request_mut(id);
+        let mark = (request.delivered, answers);
+        if request.mark.replace(mark).is_some_and(|before| before != mark) {
+            request.retries = 0;
+        }
+    }
+
     fn may_retry(&mut self, id: RequestId) -> bool {
         let policy = self.config.retry;
-        let left = self.retries < policy.budget;
+        let left = self.retries < policy.budget || self.losing == Some(Charged(true));
         let request = self.request_mut(id);
         let repeatable = matches!(&request.head.method[..], b"GET" | b"HEAD");
         let unseen = !request.answered || (policy.resume && request.may_resume());
@@ -157,7 +174,11 @@ impl Client {
     }
 
     fn retry_later(&mut self, now: Instant, id: RequestId, error: Error) {
-        self.retries += 1;
+        match &mut self.losing {
+            Some(Charged(true)) => {}
+            Some(charged) => (*charged, self.retries) = (Charged(true), self.retries + 1),
+            None => self.retries += 1,
+        }
         let backoff = self.config.retry.backoff;
         let request = self.request_mut(id);
         let delay = backoff * (1u64 << request.retries.min(32));
@@ -207,7 +228,7 @@ impl Client {
         self.request(id).filter(|_| self.config.retry.resume)?.leaves()
     }
 
-    /// How many times requests that had failed were sent again within [`Retry::budget`].
+    /// How much of [`Retry::budget`] is spent.
     pub fn retries(&self) -> u32 {
         self.retries
     }
@@ -281,6 +302,8 @@ impl Client {
                 }
                 request.timing.complete = Some(now);
                 request.done = true;
+                let host = request.host;
+                self.pools[host as usize].answers += 1;
                 self.unblock(id);
                 self.checks.note_end(id, true);
                 self.events.push_back(Event::Complete { id });

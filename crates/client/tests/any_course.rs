@@ -64,7 +64,11 @@ fn client(start: &Start) -> Client {
     let config = Config {
         connections_max: start.connections_max.into(),
         connections_per_host: start.per_host.into(),
-        timeouts: if start.timeouts { Timeouts::CHROME } else { Timeouts::NONE },
+        timeouts: match (start.timeouts, start.retry) {
+            (false, _) => Timeouts::NONE,
+            (true, 2) => Timeouts::RELOADING,
+            (true, _) => Timeouts::CHROME,
+        },
         racing: [Racing::OFF, Racing::FIREFOX, Racing::CHROME][usize::from(start.racing)],
         happy_eyeballs: [None, Some(client::HappyEyeballs::RFC_8305), Some(client::HappyEyeballs::CHROME)]
             [usize::from(start.eyeballs)],

@@ -347,6 +347,17 @@ fn an_application_that_ended_goes_on_where_it_was_and_fetches_nothing_twice() {
     }
 }
 
+/// Over SPDY each answer that is cut off takes the session along, and all that was on it.
+#[test]
+fn bystanders_of_many_answers_that_are_cut_off_come_all_the_same() {
+    for transport in BOTH {
+        let cut = FaultKind::Reset { after: None };
+        let load = load(&with(reloading(transport), cut, Whom::All, Often::Once));
+        assert_whole(&load, transport.name());
+        assert_eq!(load.troubles.len(), 17, "each was hit");
+    }
+}
+
 #[test]
 fn both_transports_meet_the_same_misfortune_and_one_seed_gives_one_course() {
     let hit = |transport| {

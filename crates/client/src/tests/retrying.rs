@@ -65,6 +65,43 @@ fn all_retries_together_keep_to_the_budget() {
 }
 
 #[test]
+fn bystanders_of_a_session_that_breaks_cost_one_try_together_and_have_tries_left_while_anything_moves() {
+    let config = Config {
+        retry: Retry { budget: 6, ..Retry::RELOADING },
+        ..Config::new(Transport::Spdy(spdy::Version::V3_1))
+    };
+    let mut client = Client::new(config, vec![Host { name: "a.example".into(), tls: false }]);
+    (0..20).for_each(|id| client.fetch(at(0), id, 0, head(), 0, priority::IMAGE));
+    client.handle_resolved(at(0), 0, true);
+    let mut now = 0;
+    for round in 0..6 {
+        let opened = connects(&mut client);
+        assert_eq!(opened.len(), 1, "round {round}");
+        client.handle_connected(at(now), opened[0]);
+        let mut server = spdy::Session::server(spdy::Config::chrome_2013(spdy::Version::V3_1));
+        carry(&mut client, opened[0], &mut server);
+        let asked = std::iter::from_fn(|| server.poll_event()).find_map(|event| match event {
+            spdy::Event::Request { id, .. } => Some(id),
+            _ => None,
+        });
+        let ok = ResponseHead { status: 200, fields: Fields::new() };
+        server.respond(asked.expect("all are asked for again"), &ok, true).unwrap();
+        carry(&mut client, opened[0], &mut server);
+        client.handle_failed(at(now + 100), opened[0], "reset");
+        now += 5_000;
+        client.handle_timeout(at(now));
+    }
+    let told = events(&mut client);
+    let whole = told.iter().filter(|event| matches!(event, Event::Complete { .. })).count();
+    assert_eq!(
+        (whole, client.retries()),
+        (6, 6),
+        "one a round, and none is given up as long as there is budget"
+    );
+    assert!(!told.iter().any(|event| matches!(event, Event::Failed { .. })));
+}
+
+#[test]
 fn a_document_is_sent_again_only_if_asked_for_and_what_is_not_safe_to_repeat_never() {
     for (documents, fails) in [(false, 1), (true, 0)] {
         let mut client = sent_once(Retry { documents, ..Retry::RELOADING }, priority::DOCUMENT);
