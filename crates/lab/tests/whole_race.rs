@@ -28,6 +28,17 @@ impl Drop for Raced {
 }
 
 fn race(name: &str, networks: &[&str], runs: u32, overrides: &Overrides) -> Raced {
+    race_with(name, networks, runs, overrides, (&[], 2))
+}
+
+/// The same with techniques, on so many threads.
+fn race_with(
+    name: &str,
+    networks: &[&str],
+    runs: u32,
+    overrides: &Overrides,
+    (techniques, threads): (&[&str], usize),
+) -> Raced {
     let named = |name: &&str| {
         let mut network = Network::named(name).unwrap();
         network.apply(overrides).unwrap();
@@ -41,7 +52,7 @@ fn race(name: &str, networks: &[&str], runs: u32, overrides: &Overrides) -> Race
         transports: vec!["http1".into(), "spdy3.1".into()],
         pages: vec!["corpus:2012:8".into(), "corpus:today:4".into()],
         pages_max: None,
-        techniques: Vec::new(),
+        techniques: techniques.iter().map(|t| t.parse().unwrap()).collect(),
         networks: networks.iter().map(named).collect(),
     };
     let environment = Environment {
@@ -58,7 +69,7 @@ fn race(name: &str, networks: &[&str], runs: u32, overrides: &Overrides) -> Race
         track: &lab::world::Track::VIRTUAL,
         dir: &dir,
         resume: false,
-        threads: 2,
+        threads,
         environment: &environment,
         cancel: &AtomicBool::new(false),
         progress: &|_| {},
@@ -116,4 +127,49 @@ fn runs_are_alike_where_nothing_is_random() {
         }
     }
     assert_eq!(raced.summary.notes, ["seed: nothing is random, so its runs are all alike"]);
+}
+
+/// What is missing is in a file of its own, a line a load, in the summary and in its notes; the same whatever the number of threads.
+#[test]
+fn a_race_in_which_things_break_says_what_is_missing_and_why() {
+    let broken = &["fault=refuse:0.1", "fault=reset:0.05@2000", "blackhole=900+700"];
+    let raced =
+        |name: &str, threads| race_with(name, &["cable"], 1, &Overrides::default(), (broken, threads));
+    let (one, two) = (raced("broken-1", 1), raced("broken-2", 2));
+    let read = |raced: &Raced| std::fs::read_to_string(raced.dir.join(folder::TROUBLES)).unwrap();
+    assert_eq!(read(&one), read(&two));
+    assert_eq!(read(&one).lines().count(), one.loads().len());
+    let troubles = one.summary.networks[0].transports[0].troubles.clone().expect("things broke");
+    let incomplete = one
+        .loads()
+        .into_iter()
+        .filter(|load| load.key.transport == "http1" && load.outcome == LoadOutcome::Incomplete);
+    assert_eq!(troubles.incomplete, incomplete.count() as u64);
+    assert!(troubles.broken > 0 && !troubles.missing.is_empty());
+    let said = one.summary.notes.join("\n");
+    assert!(
+        said.contains(&troubles.missing[0].path) && said.contains("connection refused by the peer"),
+        "{said}"
+    );
+    let reloading = [&broken[..], &["retry=reloading"]].concat();
+    let ours = race_with("broken-ours", &["cable"], 1, &Overrides::default(), (&reloading, 2));
+    assert!(
+        ours.loads().iter().all(|load| load.outcome == LoadOutcome::Complete),
+        "{:?}",
+        ours.summary.notes
+    );
+    assert!(
+        race("unbroken", &["cable"], 1, &Overrides::default()).summary.networks[0].transports[0]
+            .troubles
+            .is_none()
+    );
+}
+
+#[test]
+fn a_fault_that_no_page_can_have_is_refused_with_what_it_was() {
+    let asked = std::panic::catch_unwind(|| {
+        race_with("nobody", &["cable"], 1, &Overrides::default(), (&["fault=hang:nobody.example"], 1))
+    });
+    let said = asked.err().and_then(|e| e.downcast::<String>().ok()).expect("refused");
+    assert!(said.contains("'fault=hang:nobody.example' has nothing to act on"), "{said}");
 }
