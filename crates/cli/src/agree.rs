@@ -30,9 +30,7 @@ pub fn agree(args: &AgreeArgs) -> Result<Exit, Error> {
     let mut plan = make_plan(&args.plan, World::Virtual)?;
     let random = plan.networks.iter().any(lab::network::Network::is_random);
     let runs = args.plan.runs.unwrap_or(if random { RUNS_RANDOM } else { RUNS });
-    for network in &mut plan.networks {
-        network.seal()?;
-    }
+    plan.seal()?;
     // Without chance one virtual load is as good as many.
     let plan = Plan { runs: if random { runs } else { 1 }, ..plan };
     let live = Plan { world: World::Live, runs, ..plan.clone() };

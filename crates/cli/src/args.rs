@@ -40,6 +40,8 @@ pub enum Verb {
     Pages(PagesArgs),
     /// Re-run a published experiment and print its figures beside ours.
     Study(StudyArgs),
+    /// Show what a client learns of pages and their hosts by visiting them, and keep it between runs.
+    Topology(Box<crate::topology::TopologyArgs>),
     /// Run a command behind an emulated link, in networks of its own, without root.
     #[cfg(target_os = "linux")]
     Link(Box<crate::link::LinkArgs>),
@@ -244,6 +246,9 @@ pub struct PlanArgs {
     /// A technique that the browser has beyond the rules of its time; see below. May be given several times.
     #[arg(long = "with", value_name = "TECHNIQUE")]
     pub techniques: Vec<lab::technique::Technique>,
+    /// What the browser remembers before each load: a file that `velodrome topology --state` has written.
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
     #[command(flatten)]
     pub settings: SettingArgs,
 }

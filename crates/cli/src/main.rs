@@ -5,6 +5,7 @@
 //! * [`agree`]: `velodrome agree`.
 //! * `link`: `velodrome link` (Linux).
 //! * [`timers`]: `velodrome study timers`; [`mod@study`]: the studies of published experiments.
+//! * [`topology`]: `velodrome topology`.
 //! * [`fetch`]: `velodrome fetch`.
 //! * [`serve`]: `velodrome serve`.
 //! * [`mod@print`]: what people read on a terminal.
@@ -21,6 +22,7 @@ mod race;
 mod serve;
 mod study;
 mod timers;
+mod topology;
 
 use std::process::ExitCode;
 
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Verb::Networks => Ok(networks()),
         Verb::Pages(args) => Ok(pages(&args)),
         Verb::Study(args) => study(&args).map_err(said),
+        Verb::Topology(args) => topology::topology(&args).map_err(said),
         #[cfg(target_os = "linux")]
         Verb::Link(args) => Ok(link::link(&args)),
         Verb::Fetch(args) => fetch::fetch(&args),
@@ -122,9 +125,9 @@ fn study(args: &StudyArgs) -> Result<Exit, lab::Error> {
 fn man() -> Exit {
     let mut command = Cli::command();
     command.build();
-    let verbs = command
-        .get_subcommands()
-        .filter(|verb| ["race", "agree", "pages", "link", "fetch", "serve"].contains(&verb.get_name()));
+    let verbs = command.get_subcommands().filter(|verb| {
+        ["race", "agree", "pages", "topology", "link", "fetch", "serve"].contains(&verb.get_name())
+    });
     let mut text = Vec::new();
     for command in std::iter::once(&command).chain(verbs) {
         clap_mangen::Man::new(command.clone()).render(&mut text).expect("a vector takes every byte");

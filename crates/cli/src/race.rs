@@ -8,7 +8,7 @@ use lab::Error;
 use lab::folder::Environment;
 use lab::network::Network;
 use lab::pages::Collected;
-use lab::plan::{FORMAT, Plan};
+use lab::plan::{FORMAT, Plan, StateFile};
 use lab::setting::World;
 use lab::world::Track;
 
@@ -30,9 +30,7 @@ pub fn race(args: &RaceArgs) -> Result<Exit, Error> {
             make_plan(&args.plan, world)?
         }
     };
-    for network in &mut plan.networks {
-        network.seal()?;
-    }
+    plan.seal()?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&plan));
     let collected = lab::pages::collect(&plan.pages, plan.pages_max);
     collected.problems.iter().for_each(|problem| print::complain(problem));
@@ -132,6 +130,7 @@ pub fn make_plan(args: &PlanArgs, world: World) -> Result<Plan, Error> {
         pages: args.source.pages.clone(),
         pages_max: args.source.pages_max,
         techniques: args.techniques.clone(),
+        state: args.state.as_deref().map(|file| StateFile::new(&file.to_string_lossy())),
         networks,
     };
     plan.check().map_err(Error::Asked)?;
@@ -177,6 +176,7 @@ mod tests {
             pages: vec!["../some where/www.a.org.har.gz".into()],
             pages_max: None,
             techniques: Vec::new(),
+            state: None,
             networks: vec![Network::named("2000/386/100/0").unwrap()],
         };
         let dir = default_dir(&plan);

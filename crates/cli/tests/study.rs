@@ -66,3 +66,26 @@ fn a_study_prints_both_figures_and_a_verdict_and_draws_a_page() {
     let list = velodrome(&dir, &["study", "--list"]);
     assert!(stdout(&list).contains("connection-retry  "));
 }
+
+#[test]
+fn what_a_client_learns_is_kept_shown_and_raced_with() {
+    let dir = Dir::new("topology");
+    let learn = ["topology", "corpus:2012:2", "--network", "5000/1000/100", "--state", "state.json"];
+    let out = velodrome(&dir, &[&learn[..], &["--visits", "3", "--html", "out/topology.html"]].concat());
+    assert_eq!((out.status.code(), stderr(&out)), (Some(0), ""));
+    assert!(stdout(&out).contains(", 3 visits\n"), "{}", stdout(&out));
+    let html = fs::read_to_string(dir.0.join("out/topology.html")).unwrap();
+    assert!(html.contains("Last learned in the virtual world over http1 on network 5000/1000/100"));
+    let shown = velodrome(&dir, &["topology", "--state", "state.json", "--json"]);
+    assert!(stdout(&shown).contains("\"rounds\": 3"));
+    let with = connections(&dir, "with", &["--with", "preconnect=learned", "--state", "state.json"]);
+    assert!(with.contains("\"purpose\":\"speculative\""));
+    let plan = fs::read_to_string(dir.0.join("with/plan.toml")).unwrap();
+    assert!(plan.contains("file = \"state.json\"\nfingerprint = "), "{plan}");
+    dir.write("state.json", "{}");
+    let broken = velodrome(&dir, &learn);
+    assert_eq!(broken.status.code(), Some(2));
+    assert!(stderr(&broken).contains("state.json: is no client's memory: missing field `format`"));
+    let gone = velodrome(&dir, &["topology", "--state", "none.json"]);
+    assert!(stderr(&gone).contains("none.json: there is no such file, and no page to learn from"));
+}

@@ -16,6 +16,7 @@ fn main() -> Result<(), lab::Error> {
         pages: vec!["corpus:2012:10".into()],
         pages_max: None,
         techniques: Vec::new(),
+        state: None,
         networks: vec![Network::named("seed")?, Network::named("3g")?],
     };
     let pages = lab::pages::collect(&plan.pages, None);

@@ -10,6 +10,7 @@
 //! * [`race`]: a plan from beginning to end; [`run`]: its loads on several threads, in order; [`folder`]: what was
 //!   finished survives an interruption.
 //! * [`agree`]: how far the virtual world is from the live one; [`world`]: both behind one door.
+//! * [`topology`]: what a client learns by visiting pages, kept between runs.
 //! * [`critical`]: where a page load time went. [`stats`]: medians, means, and how sure they are.
 //!
 //! # What is paired
@@ -43,6 +44,7 @@ pub mod stats;
 pub mod study;
 pub mod summary;
 pub mod technique;
+pub mod topology;
 pub mod trouble;
 mod words;
 pub mod world;

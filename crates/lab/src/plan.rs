@@ -1,5 +1,6 @@
 //! A plan: what is raced, over what, how often. A plan and the files it names determine every byte of the results.
 
+use client::Preconnect;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -30,9 +31,48 @@ pub struct Plan {
     /// What the browser does beyond the rules of its time; see [`crate::technique`].
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub techniques: Vec<Technique>,
+    /// What the browser remembers of earlier visits, if not of its own; see [`crate::topology`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub state: Option<StateFile>,
     /// On what; each complete.
     #[serde(rename = "network")]
     pub networks: Vec<Network>,
+}
+
+/// A client's memory, by its file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateFile {
+    /// The file, as [`crate::topology::file`] writes it.
+    pub file: String,
+    /// Its content's fingerprint, once it was read.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fingerprint: Option<u32>,
+}
+
+impl StateFile {
+    /// A file that has not been read yet.
+    pub fn new(file: &str) -> Self {
+        Self { file: file.to_owned(), fingerprint: None }
+    }
+
+    /// What the file holds, with its fingerprint. It must be there, and be the one that it was.
+    pub fn read(&self) -> Result<(crate::topology::State, u32), Error> {
+        let path = std::path::Path::new(&self.file);
+        let state = crate::topology::file::read(path)?.ok_or_else(|| {
+            Error::Asked(format!(
+                "{}: there is no such file; `velodrome topology --state` writes it",
+                self.file
+            ))
+        })?;
+        // TOML's integers have a sign: 32 bits are enough to notice another file.
+        let print = (base::rng::derive(0, &crate::topology::file::emit(&state)) >> 32) as u32;
+        if self.fingerprint.is_some_and(|f| f != print) {
+            let what = "this client's memory is not the one that the plan was made with";
+            return Err(Error::Asked(format!("{}: {what}", self.file)));
+        }
+        Ok((state, print))
+    }
 }
 
 /// The version of the format.
@@ -59,6 +99,32 @@ impl Plan {
     /// The plan as TOML, in one canonical order: equal plans give equal text.
     pub fn emit(&self) -> String {
         toml::to_string(self).expect("a plan holds nothing that TOML cannot")
+    }
+
+    /// Fingerprints what files the plan names, but for the pages; those already fingerprinted must be the ones that they were.
+    pub fn seal(&mut self) -> Result<(), Error> {
+        self.networks.iter_mut().try_for_each(Network::seal)?;
+        if let Some(state) = &mut self.state {
+            state.fingerprint = Some(state.read()?.1);
+        }
+        Ok(())
+    }
+
+    /// What the browser remembers before a load, but for visits of its own.
+    pub(crate) fn memory(&self) -> Result<load::Memory, Error> {
+        let Some(file) = &self.state else { return Ok(load::Memory::default()) };
+        let memory = file.read()?.0.memory;
+        let nothing = |t: &&Technique| match t {
+            Technique::Preconnect(Preconnect::Learned) => memory.learned.is_empty(),
+            Technique::Preconnect(Preconnect::Successor) => memory.successor.is_empty(),
+            _ => false,
+        };
+        match self.techniques.iter().find(nothing) {
+            Some(technique) => {
+                Err(Error::Asked(format!("{}: holds nothing that {technique} goes by", file.file)))
+            }
+            None => Ok(memory),
+        }
     }
 
     /// Whether two loads of one page on one network over one transport may differ.
@@ -137,6 +203,7 @@ mod tests {
             pages: vec!["a \"quoted\" name.har".into(), "corpus:2012:5".into()],
             pages_max: None,
             techniques: Vec::new(),
+            state: None,
             networks: vec![Network::named("seed").unwrap(), Network::named("1000/500/12.5/0.25").unwrap()],
         }
     }

@@ -35,7 +35,7 @@ pub struct Options<'a> {
 
 /// Races `collected`, the pages of `plan`, and leaves everything in the run folder but the report.
 ///
-/// `plan` must be checked, and its networks sealed.
+/// `plan` must be checked and sealed.
 pub fn race(plan: &Plan, collected: &Collected, options: Options<'_>) -> Result<Summary, Error> {
     let Options { dir, resume, track, threads, environment, cancel, progress } = options;
     if track.world() != plan.world {
@@ -43,10 +43,12 @@ pub fn race(plan: &Plan, collected: &Collected, options: Options<'_>) -> Result<
     }
     technique::check_pages(plan, &collected.pages)?;
     let transports = plan.transports();
+    let memory = plan.memory()?;
     let mut setups = Vec::new();
     for network in &plan.networks {
         for transport in &transports {
-            setups.push(setup(network, *transport, &plan.techniques)?);
+            let setup = setup(network, *transport, &plan.techniques)?;
+            setups.push(load::Setup { memory: memory.clone(), ..setup });
         }
     }
     let jobs = Jobs::new(plan, &collected.pages);

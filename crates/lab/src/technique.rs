@@ -19,6 +19,9 @@
 //! load whose certificates are asked about, without a predictor, is the first one unless `visits=N` says otherwise.
 //!
 //! The cache is another thing: those visits find it as the measured load does, empty, or with `revisit` as an earlier visit left it.
+//!
+//! A plan may name the memory of a client instead ([`crate::plan::Plan::state`]): one that `velodrome topology` has kept, of visits to
+//! these pages or to others. Then there are no visits before the measured load, unless `visits=N` asks for them.
 
 mod fault;
 
@@ -435,6 +438,13 @@ pub(crate) fn check(plan: &Plan) -> Result<(), String> {
         }
         useful(plan, technique)?;
     }
+    let learns =
+        |t: &Technique| matches!(t, Technique::Preconnect(Preconnect::Learned | Preconnect::Successor));
+    if plan.state.is_some() && !plan.techniques.iter().any(learns) {
+        return Err(
+            "nothing goes by a client's memory without preconnect=learned or preconnect=successor".into()
+        );
+    }
     Ok(())
 }
 
@@ -634,17 +644,27 @@ pub(crate) fn remembering(
         Technique::Visits(n) => Some(*n),
         _ => None,
     });
-    for visit in 0..asked.unwrap_or(if learns { VISITS } else { 0 }) {
-        let seed = base::Rng::new(seed).substream(&format!("visit {visit}")).seed();
+    let knows = !setup.memory.learned.is_empty() || !setup.memory.successor.is_empty();
+    let unset = if learns && !knows { VISITS } else { 0 };
+    for visit in 0..asked.unwrap_or(unset) {
         let mut whole = load::Setup { faults: load::Faults::default(), ..setup.clone() };
         (whole.up.outages, whole.down.outages) = Default::default();
-        let mut memory = sim::load(page, &whole, seed).memory;
-        let mut learned = client::Learned::from_rows(memory.learned, Vec::new());
-        learned.decay();
-        memory.learned = learned.rows().collect();
-        setup.memory = memory;
+        setup.memory = sim::load(page, &whole, visit_seed(seed, visit)).memory;
+        keep(&mut setup.memory);
     }
     setup
+}
+
+/// The seed of the `visit`-th visit before a load with the seed `load`.
+pub(crate) fn visit_seed(load: u64, visit: u32) -> u64 {
+    base::Rng::new(load).substream(&format!("visit {visit}")).seed()
+}
+
+/// A run of the browser is over, and its memory is kept.
+pub(crate) fn keep(memory: &mut load::Memory) {
+    let mut learned = client::Learned::from_rows(std::mem::take(&mut memory.learned), Vec::new());
+    learned.decay();
+    memory.learned = learned.rows().collect();
 }
 
 #[cfg(test)]

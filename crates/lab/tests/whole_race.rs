@@ -53,6 +53,7 @@ fn race_with(
         pages: vec!["corpus:2012:8".into(), "corpus:today:4".into()],
         pages_max: None,
         techniques: techniques.iter().map(|t| t.parse().unwrap()).collect(),
+        state: None,
         networks: networks.iter().map(named).collect(),
     };
     let environment = Environment {

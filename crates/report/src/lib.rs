@@ -10,6 +10,7 @@
 //! * `columns`: requests and connections as columns, because a column of like numbers packs far better than rows.
 //! * [`agree`]: the page about the virtual and the live world.
 //! * [`studies`]: the page about published experiments.
+//! * [`topology`]: the page about what a client has learned.
 //! * `html`: the page around it. The data are deflated and in Base64, one block for the overview and one a recorded
 //!   page, so that opening the report unpacks only what is looked at, and no text from a recording is ever HTML.
 
@@ -18,6 +19,7 @@ mod columns;
 mod data;
 mod html;
 pub mod studies;
+pub mod topology;
 
 use std::fs;
 use std::path::{Path, PathBuf};

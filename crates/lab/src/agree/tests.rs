@@ -18,6 +18,7 @@ fn write(dir: &Path, world: World, plts: [[&[u64]; 2]; 3]) {
         pages: vec!["made up".into()],
         pages_max: None,
         techniques: Vec::new(),
+        state: None,
         networks: vec![Network::named("seed").unwrap()],
     };
     fs::create_dir_all(dir).unwrap();

@@ -21,6 +21,7 @@ fn plan() -> Plan {
         pages: vec!["made up".into()],
         pages_max: None,
         techniques: Vec::new(),
+        state: None,
         networks: vec![Network::named("seed").unwrap(), Network::named("dsl").unwrap()],
     }
 }

@@ -94,6 +94,7 @@ fn plan(study: &Study, arm: &Arm) -> Result<Plan, Error> {
         pages: arm.pages.clone(),
         pages_max: None,
         techniques: arm.techniques.clone(),
+        state: None,
         networks,
     };
     plan.check().map_err(|what| Error::Asked(format!("arm '{}': {what}", arm.name)))?;

@@ -24,6 +24,7 @@ fn race(
         pages: vec!["made up".into()],
         pages_max: None,
         techniques: Vec::new(),
+        state: None,
         networks: vec![network],
     };
     let mut collected = Collected::default();

@@ -17,6 +17,7 @@ fn plan(transports: &[&str], tls: Tls, techniques: &[&str]) -> Plan {
         pages: vec!["corpus:2012:2".into()],
         pages_max: None,
         techniques: techniques.iter().map(|t| t.parse().unwrap()).collect(),
+        state: None,
         networks: vec![network],
     }
 }
