@@ -126,6 +126,8 @@ pub fn learn(
             progress();
         }
         technique::keep(&mut state.memory);
+        // Firefox kept what pipelining had learned of hosts no longer than it ran.
+        state.memory.pipelining.clear();
         state.rounds = state.rounds.saturating_add(1);
     }
     Ok(())
@@ -153,6 +155,8 @@ fn visit(plan: &Plan, page: &Page, setup: &Setup, state: &mut State) {
     let load = sim::load(page, &setup, seed);
     record(state, page, &setup, &load);
     state.memory = load.memory;
+    // A load speaks of its own page's authorities only.
+    state.memory.checked.extend(setup.memory.checked);
 }
 
 fn record(state: &mut State, page: &Page, setup: &Setup, load: &Load) {

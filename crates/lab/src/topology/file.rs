@@ -27,6 +27,9 @@ pub const LEN_MAX: u64 = 32 << 20;
 /// The longest origin: a scheme, a name of RFC 1035 and a port.
 const ORIGIN_MAX: usize = 8 + 255 + 6;
 
+/// The longest URL of what an authority is asked.
+const URL_MAX: usize = 1_000;
+
 /// Rows of either predictor: a hundred pages of ten, and of fifty hosts, are what they keep.
 const ROWS_MAX: usize = 5_000;
 
@@ -40,6 +43,8 @@ struct Whole {
     rounds: u32,
     learned: Vec<Learned>,
     successor: Vec<Successor>,
+    /// What authorities have said of certificates, by its URL.
+    checked: BTreeSet<String>,
     pages: Vec<Page>,
 }
 
@@ -117,7 +122,7 @@ pub fn parse(text: &[u8]) -> Result<State, String> {
     let learned = whole.learned.into_iter().map(Learned::row).collect::<Result<_, _>>()?;
     let successor = whole.successor.into_iter().map(Successor::row).collect();
     Ok(State {
-        memory: Memory { learned, successor },
+        memory: Memory { learned, successor, checked: whole.checked, pipelining: Vec::new() },
         rounds: whole.rounds,
         pages: whole.pages.into_iter().map(Page::record).collect(),
     })
@@ -157,6 +162,7 @@ pub fn emit(state: &State) -> Vec<u8> {
         rounds: state.rounds,
         learned: learned.collect(),
         successor: successor.collect(),
+        checked: state.memory.checked.clone(),
         pages: pages.collect(),
     })
 }
@@ -177,6 +183,11 @@ impl Whole {
         bounded("learned", self.learned.len(), ROWS_MAX)?;
         bounded("successor", self.successor.len(), ROWS_MAX)?;
         bounded("pages", self.pages.len(), PAGES_MAX)?;
+        bounded("checked", self.checked.len(), ROWS_MAX)?;
+        if let Some(url) = self.checked.iter().find(|u| u.len() > URL_MAX || u.chars().any(char::is_control))
+        {
+            return Err(format!("checked: '{}' is no URL of an authority", clip(url)));
+        }
         count("rounds", self.rounds.into())?;
         unique("learned", self.learned.iter().map(|r| (&r.page, &r.host)))?;
         unique("successor", self.successor.iter().map(|r| (&r.page, &r.host)))?;
