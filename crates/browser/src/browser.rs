@@ -138,9 +138,13 @@ impl<'p> Browser<'p> {
 
     /// The page was loaded before, so long ago, and its responses were kept as far as they allow it: see [`page::cache`]. To be said
     /// before the start. Reading from the cache takes no time; a response that is only validated is there when the 304 is. Names,
-    /// connections and TLS sessions are not kept.
+    /// connections and TLS sessions are not kept, and what goes on beside the page has no cache.
     pub fn revisit(&mut self, after: Duration) {
-        self.cache = self.page.resources.iter().map(|resource| reuse(resource, after)).collect();
+        let left = |resource: &page::Resource| match resource.cause {
+            Cause::Beside => Reuse::Fetch,
+            _ => reuse(resource, after),
+        };
+        self.cache = self.page.resources.iter().map(left).collect();
     }
 
     /// What pipelining knows of a host, before the start; see [`Client::set_pipelining`].
