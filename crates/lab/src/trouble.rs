@@ -169,7 +169,8 @@ impl TroubleRow {
         let mut out: Vec<String> = self.failures.iter().map(|f| f.what.clone()).collect();
         match (&self.reason, self.body_bytes) {
             (Some(reason), _) if out.last() != Some(reason) => out.push(reason.clone()),
-            (None, Some(bytes)) => out.push(format!("no more than {bytes} bytes had come")),
+            (None, Some(0)) => out.push("nothing had come when the load was given up".to_owned()),
+            (None, Some(bytes)) => out.push(format!("{bytes} bytes had come when the load was given up")),
             (None, None) => out.push("never asked for: what leads to it is missing".to_owned()),
             _ => {}
         }
@@ -233,13 +234,17 @@ impl Troubles {
         for m in &self.missing {
             let blocks = if m.blocks { ", which the page cannot be shown without" } else { "" };
             out.push(format!(
-                "{of}: missing in {} loads of {}: {}{} ({}{blocks}), sent {} times: {}",
-                m.loads,
+                "{of}: missing in {} of {}: {}{} ({}{blocks}), {}: {}",
+                loads(m.loads, "").trim_end(),
                 m.page,
                 m.host,
                 m.path,
                 m.kind,
-                m.attempts,
+                match m.attempts {
+                    0 => "never sent".to_owned(),
+                    1 => "sent once".to_owned(),
+                    n => format!("sent {n} times"),
+                },
                 m.what.join("; then ")
             ));
         }
@@ -247,6 +252,15 @@ impl Troubles {
             out.push(format!("{of}: {} more resources are missing; troubles.jsonl has them", self.others));
         }
         out
+    }
+}
+
+/// `1 load lacks`, `2 loads lack`.
+fn loads(n: u64, verb: &str) -> String {
+    match (n, verb) {
+        (1, "") => "1 load".to_owned(),
+        (1, _) => format!("1 load {verb}s"),
+        _ => format!("{n} loads {verb}"),
     }
 }
 
@@ -295,7 +309,11 @@ mod tests {
             "seed over http1: missing in 2 loads of p: a.example/1.css (style, which the page cannot be shown without), \
              sent 2 times: reset; then not connected: refused"
         );
-        assert!(said[2].ends_with("sent 2 times: reset; then no more than 7 bytes had come"), "{}", said[2]);
+        assert!(
+            said[2].ends_with("sent 2 times: reset; then 7 bytes had come when the load was given up"),
+            "{}",
+            said[2]
+        );
         assert!(Troubles::of(loads[..0].iter()).say("x").is_empty());
     }
 

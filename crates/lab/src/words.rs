@@ -198,7 +198,8 @@ pub(crate) fn notes(plan: &Plan, pages: &[PageRow], summary: &Summary) -> Vec<St
                 out.push(format!("{}: no two live loads are alike, and each page was loaded once", n.name))
             }
             (true, 1) => {
-                out.push(format!("{}: loss or jitter is random, and each page was loaded once", n.name))
+                let what = if n.is_random() { "loss or jitter is" } else { "what breaks is" };
+                out.push(format!("{}: {what} random, and each page was loaded once", n.name))
             }
             _ => {}
         }
