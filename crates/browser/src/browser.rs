@@ -1,11 +1,12 @@
-//! A page loader on its network stack.
+//! Page loaders on one network stack.
 
-use base::{Chunk, Duration, Instant, RequestHead};
-use client::{Action, Client, ConnectionId, ConnectionRecord, Left};
+use base::{Chunk, Duration, Instant};
+use client::{Action, Client, ConnectionId, ConnectionRecord, Left, LoadClass};
 use page::cache::{Reuse, reuse};
 use page::{Cause, Page, ResourceId};
 
-use crate::{Config, End, Loader, Moments, Progress, Record, Trouble, priority};
+use crate::tab::Tab;
+use crate::{Config, End, Moments, Progress, Record, Trouble, priority};
 
 /// One resource of a page in one load.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,14 +45,45 @@ pub enum Cached {
 /// Why a request is not sent that an earlier run of the application had sent.
 const SENT_BEFORE: &str = "it was sent before the application ended, and may have been applied";
 
-/// A browser that loads one page: a [`Loader`] and a [`Client`], each of which hears at once what the other has to say.
+/// When a browser loads the pages behind the one in front.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum TabOrder {
+    /// With it, as if somebody looked at all of them.
+    #[default]
+    AtOnce,
+    /// With it, as loads in the background: [`LoadClass::Background`].
+    Classes,
+    /// All of them when the one in front has had its `onload`, as loads in the background.
+    ForegroundFirst,
+    /// Each when the one before it has had its `onload`, as loads in the background.
+    OneByOne,
+}
+
+/// A page behind the one in front, and what became of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Behind {
+    /// The page's id.
+    pub page: String,
+    /// When its load began; `None` if it did not come to that.
+    pub started: Option<Instant>,
+    /// The moments of its load, on the browser's clock, which began with the page in front.
+    pub moments: Moments,
+}
+
+/// A browser that loads one page, or one in front and others behind it: a [`Loader`](crate::Loader) for each and one [`Client`], each of
+/// which hears at once what the other has to say.
 ///
 /// What is left to the caller is what the client leaves to it. Call [`Browser::start`] or a `handle_*`; then, until neither has
 /// any more, [`Browser::poll_dirty`] with [`Browser::poll_transmit`] for each connection that it names, and
 /// [`Browser::poll_action`]. Come back at [`Browser::poll_timeout`].
+///
+/// Every page computes on a thread of its own, as if there were a processor for each.
 pub struct Browser<'p> {
     page: &'p Page,
-    loader: Loader<'p>,
+    /// The one in front first.
+    tabs: Vec<Tab<'p>>,
+    order: TabOrder,
+    config: Config,
     client: Client,
     /// For every host, whether its connections are secured, and its name with the port that a URL would show.
     hosts: Vec<(bool, bytes::Bytes)>,
@@ -77,7 +109,9 @@ impl<'p> Browser<'p> {
         let names = names.map(|(host, tls)| client::Host { name: host.name.clone(), tls: *tls });
         let authorities = page.hosts.iter().map(|host| host.authority().into());
         Self {
-            loader: Loader::new(page, config),
+            tabs: vec![Tab::new(page, config, (0..page.hosts.len() as u32).collect(), 0)],
+            order: TabOrder::default(),
+            config,
             pipelining: client.pipelining,
             client: Client::new(client, names.collect()),
             hosts: secured.iter().copied().zip(authorities).collect(),
@@ -88,6 +122,22 @@ impl<'p> Browser<'p> {
             beside: Vec::new(),
             page,
         }
+    }
+
+    /// Puts a page behind the one in front, before the start. The page in front has its hosts and, as [`page::Cause::Beside`] and in one
+    /// piece, its resources: `hosts` says which each host is, `first` where the resources begin.
+    ///
+    /// # Panics
+    /// If `hosts` has not one entry a host, or there is no room for the resources.
+    pub fn open(&mut self, page: &'p Page, hosts: Vec<u32>, first: ResourceId) {
+        assert_eq!(hosts.len(), page.hosts.len(), "an entry a host");
+        assert!(first as usize + page.resources.len() <= self.page.resources.len(), "a number a resource");
+        self.tabs.push(Tab::new(page, self.config, hosts, first));
+    }
+
+    /// Says when the pages behind are loaded, before the start.
+    pub fn set_order(&mut self, order: TabOrder) {
+        self.order = order;
     }
 
     /// Tells what is known of a host besides its name, before the start; see [`Client::describe`].
@@ -155,17 +205,22 @@ impl<'p> Browser<'p> {
         self.client.set_pipelining(host, state);
     }
 
-    /// Begins the navigation.
+    /// Begins the navigation. What the client does ahead of need, it does for the page in front.
     pub fn start(&mut self, now: Instant) {
+        if self.order != TabOrder::AtOnce {
+            for tab in 1..self.tabs.len() as u32 {
+                self.client.set_load(now, tab, LoadClass::Background);
+            }
+        }
         self.client.navigate(now, self.page.resources[0].host);
-        self.loader.start(now);
+        self.tabs[0].start(now);
         self.begin_beside(now);
         self.settle(now);
     }
 
     /// The time has come that [`Browser::poll_timeout`] named.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.loader.handle_timeout(now);
+        self.tabs.iter_mut().for_each(|tab| tab.loader.handle_timeout(now));
         self.client.handle_timeout(now);
         self.begin_beside(now);
         self.settle(now);
@@ -173,8 +228,9 @@ impl<'p> Browser<'p> {
 
     /// When the browser has something to do by itself.
     pub fn poll_timeout(&self) -> Option<Instant> {
+        let loaders = self.tabs.iter().filter_map(|tab| tab.loader.poll_timeout());
         let beside = self.beside.last().map(|(at, _)| *at);
-        [self.loader.poll_timeout(), self.client.poll_timeout(), beside].into_iter().flatten().min()
+        loaders.chain(self.client.poll_timeout()).chain(beside).min()
     }
 
     /// See [`Client::handle_resolved`].
@@ -249,7 +305,7 @@ impl<'p> Browser<'p> {
         self.client.finish_visit();
     }
 
-    /// The page that it loads.
+    /// The page that it loads: the one in front.
     pub fn page(&self) -> &'p Page {
         self.page
     }
@@ -261,17 +317,26 @@ impl<'p> Browser<'p> {
 
     /// Whether nothing is left to do.
     pub fn is_finished(&self) -> bool {
-        self.loader.is_finished()
+        self.tabs.iter().all(|tab| tab.loader.is_finished())
     }
 
-    /// The moments reached so far.
+    /// The moments reached so far of the page in front.
     pub fn moments(&self) -> &Moments {
-        self.loader.moments()
+        self.tabs[0].loader.moments()
     }
 
-    /// Time for which the main thread was busy so far.
+    /// What became of the pages behind it so far, in their order.
+    pub fn behind(&self) -> impl Iterator<Item = Behind> {
+        self.tabs[1..].iter().map(|tab| Behind {
+            page: tab.page.id.clone(),
+            started: tab.started,
+            moments: *tab.loader.moments(),
+        })
+    }
+
+    /// Time for which the main thread of the page in front was busy so far.
     pub fn computed(&self) -> Duration {
-        self.loader.computed()
+        self.tabs[0].loader.computed()
     }
 
     /// What is known of every connection opened, in the order of their numbers.
@@ -311,7 +376,10 @@ impl<'p> Browser<'p> {
     }
 
     fn record(&self, id: ResourceId) -> Record {
-        if self.is_beside(id) { beside(self.client.request(id)) } else { self.loader.record(id).clone() }
+        match self.tab_of(id) {
+            0 if self.is_beside(id) => beside(self.client.request(id)),
+            tab => self.tabs[tab].record(id).clone(),
+        }
     }
 
     fn trouble(&self, id: ResourceId) -> Option<Trouble> {
@@ -331,7 +399,7 @@ impl<'p> Browser<'p> {
             kind: resource.kind,
             host: self.page.host(resource).authority(),
             path: String::from_utf8_lossy(&resource.path).into_owned(),
-            blocks: self.loader.blocks(id),
+            blocks: self.tabs[self.tab_of(id)].blocks(id),
             attempts: asked.map_or(0, |request| request.attempts),
             failures: failures.to_vec(),
             end,
@@ -340,121 +408,106 @@ impl<'p> Browser<'p> {
 
     /// Why the load is not complete: the first resource that failed, or else how many are missing after `now`. `None` if it is.
     pub fn missing(&self, now: Instant) -> Option<String> {
-        let records = (0..self.page.resources.len() as ResourceId).map(|id| (id, self.loader.record(id)));
-        let failed = records.clone().find_map(|(id, record)| match &record.progress {
-            Progress::Failed(why) => Some(format!("{}: {why}", self.page.resource_url(id))),
-            _ => None,
-        });
-        if failed.is_some() || self.is_finished() {
-            return failed;
-        }
-        let own = records.filter(|(id, _)| !self.is_beside(*id));
-        let (all, open) = (own.clone().count(), own.filter(|(_, record)| record.used.is_none()).count());
-        let after = now.since(Instant::ZERO).as_secs_f64();
-        Some(format!("given up after {after} s with {open} of {all} resources not loaded"))
+        self.tabs.iter().find_map(|tab| tab.missing(now))
     }
 
     fn begin_beside(&mut self, now: Instant) {
         while let Some((_, id)) = self.beside.pop_if(|(at, _)| *at <= now) {
-            self.fetch(now, id);
+            let ask = self.tabs[0].ask(id, &self.hosts);
+            let ask = self.tabs[0].classed(self.pipelining, id, ask);
+            self.client.ask(now, id, ask);
         }
     }
 
-    /// Carries what the loader asks for to the client, and what the client knows to the loader, until both are silent.
+    /// Carries what the loaders ask for to the client, and what the client knows to the loaders, until all are silent.
     fn settle(&mut self, now: Instant) {
         loop {
-            while let Some(id) = self.loader.poll_fetch() {
-                self.fetch(now, id);
+            self.begin(now);
+            for (load, tab) in (0..).zip(&mut self.tabs) {
+                while let Some((id, mut ask)) = tab.poll_ask(&self.hosts) {
+                    match self.cache.get(id as usize) {
+                        Some(Reuse::Fresh) => {
+                            self.cached[id as usize] = Some(Cached::Fresh);
+                            tab.loader.handle_head(now, id - tab.first);
+                            tab.complete_from_cache(now, id);
+                            continue;
+                        }
+                        Some(Reuse::Validate(conditions)) => {
+                            let fields = &mut ask.head.fields;
+                            conditions.iter().for_each(|f| fields.push(f.name.clone(), f.value.clone()));
+                        }
+                        Some(Reuse::Fetch) | None => {}
+                    }
+                    let resume = match self.kept.get(&id) {
+                        None => None,
+                        Some(Left::Sent) => {
+                            tab.fail(now, id, SENT_BEFORE);
+                            continue;
+                        }
+                        Some(Left::Answer(known)) => {
+                            self.body_bytes[id as usize] = known.body_len;
+                            if tab.tell_kept(now, id, known) {
+                                continue;
+                            }
+                            Some(known.clone())
+                        }
+                    };
+                    let ask = tab.classed(self.pipelining, id, client::Ask { load, resume, ..ask });
+                    self.client.ask(now, id, ask);
+                }
             }
             let Some(event) = self.client.poll_event() else { break };
             self.tell_loader(now, event);
         }
     }
 
-    fn fetch(&mut self, now: Instant, id: ResourceId) {
-        let resource = &self.page.resources[id as usize];
-        let mut fields = resource.request.clone();
-        match self.cache.get(id as usize) {
-            Some(Reuse::Fresh) => {
-                self.cached[id as usize] = Some(Cached::Fresh);
-                self.loader.handle_head(now, id);
-                return self.complete_from_cache(now, id);
+    /// Begins the loads behind whose turn has come.
+    fn begin(&mut self, now: Instant) {
+        for n in 1..self.tabs.len() {
+            let loaded = |tab: &Tab<'_>| tab.loader.moments().load.is_some();
+            let turn = match self.order {
+                TabOrder::AtOnce | TabOrder::Classes => self.tabs[0].started.is_some(),
+                TabOrder::ForegroundFirst => loaded(&self.tabs[0]),
+                TabOrder::OneByOne => loaded(&self.tabs[n - 1]),
+            };
+            if turn {
+                self.tabs[n].start(now);
             }
-            Some(Reuse::Validate(conditions)) => {
-                conditions.iter().for_each(|f| fields.push(f.name.clone(), f.value.clone()));
-            }
-            Some(Reuse::Fetch) | None => {}
         }
-        let (secured, authority) = &self.hosts[resource.host as usize];
-        let head = RequestHead {
-            method: resource.method.clone(),
-            scheme: if *secured { "https" } else { "http" }.into(),
-            authority: authority.clone(),
-            path: resource.path.clone(),
-            fields,
-        };
-        let priority = priority(resource.kind);
-        let resume = match self.kept.get(&id) {
-            None => None,
-            Some(Left::Sent) => return self.loader.handle_failed(now, id, SENT_BEFORE.to_owned()),
-            Some(Left::Answer(known)) => {
-                self.body_bytes[id as usize] = known.body_len;
-                self.loader.handle_head(now, id);
-                self.loader.handle_data(now, id, known.body_len);
-                if known.whole {
-                    return self.loader.handle_complete(now, id);
-                }
-                Some(known.clone())
-            }
-        };
-        let body_len = resource.request_body_len;
-        let ask = client::Ask { body_len, resume, ..client::Ask::new(resource.host, head, priority) };
-        self.client.ask(now, id, self.classed(id, ask));
     }
 
     fn is_beside(&self, id: ResourceId) -> bool {
         self.page.resources[id as usize].cause == Cause::Beside
     }
 
-    /// Gives the loader a body that is kept.
-    fn complete_from_cache(&mut self, now: Instant, id: ResourceId) {
-        let bytes = self.page.resources[id as usize].body_len;
-        if bytes > 0 {
-            self.loader.handle_data(now, id, bytes);
-        }
-        self.loader.handle_complete(now, id);
-    }
-
-    /// What a request is to pipelining, where that is on: of an XHR the head does not say that it is one.
-    fn classed(&self, id: ResourceId, ask: client::Ask) -> client::Ask {
-        let Some(policy) = self.pipelining else { return ask };
-        let xhr = self.page.resources[id as usize].kind == page::Kind::Xhr;
-        let class = (xhr && !policy.xhr).then_some(client::Class::Solo);
-        client::Ask { blocks: self.loader.is_in_head(id), class, ..ask }
+    /// Whose request it is: a page's behind, or else the one's in front, to whom everything beside pages is reckoned too.
+    fn tab_of(&self, id: ResourceId) -> usize {
+        let behind = self.tabs.iter().skip(1).position(|tab| tab.holds(id));
+        behind.map_or(0, |n| n + 1)
     }
 
     fn tell_loader(&mut self, now: Instant, event: client::Event) {
+        let (client::Event::Head { id, .. }
+        | client::Event::Data { id, .. }
+        | client::Event::Complete { id }
+        | client::Event::Failed { id, .. }) = event;
+        if let client::Event::Data { chunk, .. } = &event {
+            self.body_bytes[id as usize] += chunk.len();
+        }
+        let tab = self.tab_of(id);
+        if tab == 0 && self.is_beside(id) {
+            return; // the loader knows nothing of it
+        }
+        if let client::Event::Head { head, .. } = &event {
+            // RFC 9111 §4.3.3: what is kept is used. To a request without conditions a 304 is an answer like others.
+            let conditional = matches!(self.cache.get(id as usize), Some(Reuse::Validate(_)));
+            self.cached[id as usize] = (conditional && head.status == 304).then_some(Cached::Validated);
+        }
         match event {
-            client::Event::Head { id, .. } | client::Event::Complete { id } if self.is_beside(id) => {}
-            client::Event::Failed { id, .. } if self.is_beside(id) => {}
-            client::Event::Data { id, chunk } if self.is_beside(id) => {
-                self.body_bytes[id as usize] += chunk.len()
+            client::Event::Complete { .. } if self.cached[id as usize].is_some() => {
+                self.tabs[tab].complete_from_cache(now, id);
             }
-            client::Event::Head { id, head, .. } => {
-                // RFC 9111 §4.3.3: what is kept is used. To a request without conditions a 304 is an answer like others.
-                let conditional = matches!(self.cache.get(id as usize), Some(Reuse::Validate(_)));
-                self.cached[id as usize] = (conditional && head.status == 304).then_some(Cached::Validated);
-                self.loader.handle_head(now, id);
-            }
-            client::Event::Data { id, chunk } => {
-                self.body_bytes[id as usize] += chunk.len();
-                self.loader.handle_data(now, id, chunk.len());
-            }
-            client::Event::Complete { id } if self.cached[id as usize].is_some() => {
-                self.complete_from_cache(now, id);
-            }
-            client::Event::Complete { id } => self.loader.handle_complete(now, id),
-            client::Event::Failed { id, error } => self.loader.handle_failed(now, id, error.to_string()),
+            event => self.tabs[tab].tell(now, event),
         }
     }
 }

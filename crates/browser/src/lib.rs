@@ -38,6 +38,7 @@ mod browser;
 mod chain;
 mod main_thread;
 mod parser;
+mod tab;
 mod trouble;
 
 use std::collections::VecDeque;
@@ -45,7 +46,7 @@ use std::collections::VecDeque;
 use base::{Duration, Instant};
 use page::{Cause, Kind, Page, ResourceId, ScriptMode};
 
-pub use browser::{Browser, Cached, Request};
+pub use browser::{Behind, Browser, Cached, Request, TabOrder};
 use chain::Chains;
 use main_thread::{MainThread, Task};
 use parser::Document;

@@ -80,7 +80,7 @@ pub struct StudyArgs {
     pub study: Option<Study>,
 }
 
-/// A published experiment, made again in the virtual world.
+/// A published experiment, made again.
 #[derive(Args, Debug)]
 pub struct PublishedArgs {
     /// The folder for the page with the pictures.
@@ -89,6 +89,31 @@ pub struct PublishedArgs {
     /// Threads; the findings are the same with any number (default: one a core).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
+    #[command(flatten)]
+    pub live: LiveStudyArgs,
+}
+
+/// A study in the live world.
+#[derive(Args, Debug)]
+pub struct LiveStudyArgs {
+    /// Make as many of its loads as there is time for in the live world, beside the same loads in the virtual one (Linux; for TLS a
+    /// build with `--features tls`).
+    #[arg(long)]
+    pub live: bool,
+    /// With --live: about how many minutes it may take.
+    #[arg(long, value_name = "N", default_value_t = 5.0, requires = "live", value_parser = minutes)]
+    pub minutes: f64,
+    /// With --live: loads made at once. They share the processor: more than a few disturb each other on fast links.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "live", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub at_once: u32,
+    /// With --live: go on with what the folder holds of the same command.
+    #[arg(long, requires = "live")]
+    pub resume: bool,
+}
+
+fn minutes(s: &str) -> Result<f64, String> {
+    let within = s.parse().ok().filter(|minutes| (0.01..=10_000.0).contains(minutes));
+    within.ok_or_else(|| "not within 0.01–10000 minutes".to_owned())
 }
 
 /// The studies.
@@ -125,6 +150,8 @@ pub enum Study {
     Reload(PublishedArgs),
     /// Pipelining in a browser over five sessions: nobody waits for a connection, where 38 to 79 % did.
     Pipelining(PublishedArgs),
+    /// Tabs behind the one in front: all at once, of lower priority, or afterwards.
+    TabPriority(PublishedArgs),
 }
 
 impl Study {
@@ -147,6 +174,7 @@ impl Study {
             Study::Bufferbloat(args) => Some(("bufferbloat", args)),
             Study::Reload(args) => Some(("reload", args)),
             Study::Pipelining(args) => Some(("pipelining", args)),
+            Study::TabPriority(args) => Some(("tab-priority", args)),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! * `link`: `velodrome link` (Linux).
 //! * [`timers`]: `velodrome study timers`; [`mod@study`]: the studies of published experiments.
 //! * [`topology`]: `velodrome topology`.
+//! * `priority`: of `velodrome study tab-priority --live`, the part that is about processes (Linux).
 //! * [`fetch`]: `velodrome fetch`.
 //! * [`serve`]: `velodrome serve`.
 //! * [`mod@print`]: what people read on a terminal.
@@ -18,6 +19,8 @@ mod fetch;
 #[cfg(target_os = "linux")]
 mod link;
 mod print;
+#[cfg(target_os = "linux")]
+mod priority;
 mod race;
 mod serve;
 mod study;

@@ -1,18 +1,25 @@
-//! `velodrome study NAME` and `--all`: published experiments, made again in the virtual world.
+//! `velodrome study NAME` and `--all`: published experiments, made again in the virtual world, and one by one in the live one.
 
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::Error;
+use lab::setting::World;
 use lab::study::{Findings, Options, Study};
+use lab::world::Track;
 
-use crate::args::{PublishedArgs, StudyArgs};
+use crate::args::{LiveStudyArgs, PublishedArgs, StudyArgs};
+#[cfg(target_os = "linux")]
+use crate::priority;
 use crate::race::{INTERRUPTED, listen_for_ctrl_c};
 use crate::{Exit, print};
 
 /// Makes one study.
 pub fn one(name: &str, args: &PublishedArgs) -> Result<Exit, Error> {
     let study = lab::study::named(name)?;
+    if args.live.live {
+        return live(study, args);
+    }
     listen_for_ctrl_c();
     let Some(findings) = make(study, args)? else { return Ok(Exit::Interrupted) };
     print::out(&report::studies::markdown_section(&findings));
@@ -21,8 +28,57 @@ pub fn one(name: &str, args: &PublishedArgs) -> Result<Exit, Error> {
     Ok(Exit::Well)
 }
 
+/// Makes one study in the live world.
+fn live(study: Study, args: &PublishedArgs) -> Result<Exit, Error> {
+    let LiveStudyArgs { minutes, at_once, resume, .. } = args.live;
+    // Before there is any thread.
+    let track = Track::prepare(World::Live)?;
+    listen_for_ctrl_c();
+    let dir = args.out.join(format!("{}-live", study.name));
+    #[cfg(target_os = "linux")]
+    let also = if study.name == "tab-priority" { priority::measure(&dir)? } else { String::new() };
+    #[cfg(not(target_os = "linux"))]
+    let also = String::new();
+    print::out(&also);
+    // Draws nothing unless standard error is a terminal.
+    let bar = ProgressBar::no_length();
+    let style = "{msg:17} {bar:40} {pos} of {len} live loads, {eta} left";
+    bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
+    bar.set_message(study.name.clone());
+    let findings = lab::study::live::run(
+        study,
+        lab::study::live::Options {
+            track: &track,
+            dir: &dir,
+            resume,
+            minutes,
+            at_once: at_once as usize,
+            cancel: &INTERRUPTED,
+            progress: &|done, total| {
+                bar.set_length(total);
+                bar.set_position(done);
+            },
+        },
+    );
+    bar.finish_and_clear();
+    let findings = findings?;
+    print::out(&report::studies::live::markdown(&findings));
+    let page = report::studies::live::write(&dir, &findings, &also)?;
+    print::out(&format!("\npictures: {}\n", page.display()));
+    if findings.made < findings.planned {
+        print::complain(&"interrupted: the same command with --resume goes on");
+        return Ok(Exit::Interrupted);
+    }
+    Ok(Exit::Well)
+}
+
 /// Makes all, one after the other.
 pub fn all(args: &StudyArgs) -> Result<Exit, Error> {
+    if args.run.live.live {
+        return Err(Error::Asked(
+            "--live is for one study at a time: `velodrome study NAME --live`".to_owned(),
+        ));
+    }
     listen_for_ctrl_c();
     let mut findings = Vec::new();
     for study in lab::study::all() {

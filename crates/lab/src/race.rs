@@ -51,6 +51,7 @@ pub fn race(plan: &Plan, collected: &Collected, options: Options<'_>) -> Result<
             setups.push(load::Setup { memory: memory.clone(), ..setup });
         }
     }
+    let behind = technique::Behind::new(&plan.techniques, &collected.pages)?;
     let jobs = Jobs::new(plan, &collected.pages);
     let mut folder = if resume && dir.join(folder::PLAN).exists() {
         Folder::resume(dir, plan, collected, environment, jobs.keys())?
@@ -61,7 +62,8 @@ pub fn race(plan: &Plan, collected: &Collected, options: Options<'_>) -> Result<
         let key = jobs.key(job);
         let seed = plan.load_seed(&key.page, &key.network, key.run);
         let setup = &setups[job.network * transports.len() + job.transport];
-        let setup = technique::remembering(setup, &plan.techniques, job.page, seed);
+        let mut setup = technique::remembering(setup, &plan.techniques, job.page, seed);
+        behind.put(&mut setup, job.page);
         let (load, live) = track.load(job.page, &setup, seed, &key)?;
         let mut rows = render(&key, seed, &setup, job.page, &load);
         live.iter().for_each(|row| emit(row, &mut rows.live));

@@ -95,6 +95,7 @@ pub fn setup(
         faults: load::Faults::default(),
         servers,
         ipv6,
+        tabs: load::Tabs::default(),
     };
     technique::break_things(&mut setup, techniques)?;
     Ok(setup)

@@ -5,9 +5,11 @@
 //! (`measure`, a module each); everything else is common. No outcome is written down anywhere: the verdict is counted from the figures,
 //! and what a site owner should take from it is chosen by the verdict.
 //!
-//! A study runs in the virtual world. The same file gives the same findings, on any machine and with any number of threads.
+//! A study runs in the virtual world. The same file gives the same findings, on any machine and with any number of threads. [`live`]
+//! makes as many of its loads as there is time for in the live world too, and those again in the virtual one.
 
 mod grid;
+pub mod live;
 mod measure;
 mod runner;
 mod session;
@@ -105,6 +107,11 @@ const STUDIES: &[BuiltIn] = &[
         name: "reload",
         file: include_str!("../../../studies/reload.toml"),
         measure: measure::reload::measure,
+    },
+    BuiltIn {
+        name: "tab-priority",
+        file: include_str!("../../../studies/tab-priority.toml"),
+        measure: measure::tab_priority::measure,
     },
 ];
 

@@ -29,8 +29,10 @@ mod servers;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use base::Duration;
+use browser::TabOrder;
 use client::{
     Deployment, Handshakes, HappyEyeballs, Pipelining, Preconnect, Racing, Retry, Timeouts, Transport,
 };
@@ -51,6 +53,8 @@ pub const VISITS_MAX: u32 = 100;
 
 /// The longest time between two visits, hours: a year, which is what RFC 2616 §14.21 had servers say for "never expires".
 pub const REVISIT_HOURS_MAX: f64 = 8_760.0;
+/// The most pages behind the one in front.
+pub const TABS_MAX: u32 = 50;
 
 /// One technique, switched on.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -106,6 +110,8 @@ pub enum Technique {
     Restart(Duration),
     /// Something else uses the access link.
     CrossTraffic(Traffic),
+    /// So many pages behind the one in front, and when they are loaded.
+    Tabs(u32, TabOrder),
 }
 
 /// What is asked about a certificate.
@@ -144,7 +150,7 @@ struct Switch {
     about: &'static str,
 }
 
-const SWITCHES: [Switch; 25] = [
+const SWITCHES: [Switch; 26] = [
     Switch {
         name: "false-start",
         values: "",
@@ -270,6 +276,11 @@ const SWITCHES: [Switch; 25] = [
         values: "=bulk|video",
         about: "the access link is shared with a transfer without end, or with a video in blocks of 64 KB, 1.25 Mbit/s in all",
     },
+    Switch {
+        name: "tabs",
+        values: "=N:at-once|classes|foreground-first|one-by-one",
+        about: "the plan's next N pages behind each, as tabs: all alike, of lower priority, after the one in front, or each after the one before",
+    },
 ];
 
 /// The switches, a line each: `preconnect=learned|…  what it does`.
@@ -327,7 +338,17 @@ impl fmt::Display for Technique {
             Technique::RevisitHours(hours) => write!(f, "revisit={hours}"),
             Technique::CrossTraffic(Traffic::Bulk) => f.write_str("cross-traffic=bulk"),
             Technique::CrossTraffic(Traffic::Video) => f.write_str("cross-traffic=video"),
+            Technique::Tabs(behind, order) => write!(f, "tabs={behind}:{}", order_name(*order)),
         }
+    }
+}
+
+fn order_name(order: TabOrder) -> &'static str {
+    match order {
+        TabOrder::AtOnce => "at-once",
+        TabOrder::Classes => "classes",
+        TabOrder::ForegroundFirst => "foreground-first",
+        TabOrder::OneByOne => "one-by-one",
     }
 }
 
@@ -407,6 +428,13 @@ fn read(name: &str, value: Option<&str>) -> Option<Technique> {
         ("restart", Some(text)) => fault::read_ms(text).map(Technique::Restart),
         ("cross-traffic", Some("bulk")) => Some(Technique::CrossTraffic(Traffic::Bulk)),
         ("cross-traffic", Some("video")) => Some(Technique::CrossTraffic(Traffic::Video)),
+        ("tabs", Some(text)) => {
+            let (behind, order) = text.split_once(':')?;
+            let orders = [TabOrder::AtOnce, TabOrder::Classes, TabOrder::ForegroundFirst, TabOrder::OneByOne];
+            let order = orders.into_iter().find(|o| order_name(*o) == order)?;
+            let behind = behind.parse().ok().filter(|n| (1..=TABS_MAX).contains(n))?;
+            Some(Technique::Tabs(behind, order))
+        }
         _ => None,
     }
 }
@@ -496,6 +524,13 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
         Technique::Stapling if !plan.techniques.iter().any(asks_status) => {
             without("nobody asks whether a certificate is good (--with cert-checks=ocsp)".into())
         }
+        Technique::Tabs(..) => {
+            let other = |t: &&Technique| learns(t) || matches!(t, Technique::SpdyHosts(_));
+            match plan.techniques.iter().find(other) {
+                Some(other) => Err(format!("'{technique}' contradicts '{other}', which is about one page")),
+                None => Ok(()),
+            }
+        }
         Technique::HappyEyeballs(_) if !has_ipv6 => {
             without("no host has addresses of two families (--with ipv6=lost, say)".into())
         }
@@ -576,6 +611,7 @@ pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
             Technique::FalseStart
             | Technique::Visits(_)
             | Technique::GreenHosts
+            | Technique::Tabs(..)
             | Technique::PipeliningXhr => {}
             Technique::BadPipeliners(_) | Technique::ServerIdle(_) | Technique::Ipv6(_) => {} // see `servers`
             Technique::Fault(_)
@@ -653,6 +689,43 @@ pub(crate) fn remembering(
         keep(&mut setup.memory);
     }
     setup
+}
+
+/// What is loaded behind each page of a plan.
+pub(crate) struct Behind {
+    pages: Vec<Arc<Page>>,
+    tabs: usize,
+    order: TabOrder,
+}
+
+impl Behind {
+    /// Nothing, unless a switch says so.
+    ///
+    /// # Errors
+    /// If there are not enough pages.
+    pub(crate) fn new(techniques: &[Technique], pages: &[Page]) -> Result<Self, Error> {
+        let asked = techniques.iter().find_map(|t| match t {
+            Technique::Tabs(behind, order) => Some((t, *behind as usize, *order)),
+            _ => None,
+        });
+        let Some((switch, tabs, order)) = asked else {
+            return Ok(Self { pages: Vec::new(), tabs: 0, order: TabOrder::default() });
+        };
+        if pages.len() <= tabs {
+            let (have, need) = (pages.len(), tabs + 1);
+            return Err(Error::Asked(format!(
+                "'{switch}' needs {need} pages, as each has {tabs} others behind it; there are {have}"
+            )));
+        }
+        Ok(Self { pages: pages.iter().cloned().map(Arc::new).collect(), tabs, order })
+    }
+
+    /// Puts those pages behind `page` that follow it in the plan, at whose end it begins anew.
+    pub(crate) fn put(&self, setup: &mut load::Setup, page: &Page) {
+        let place = self.pages.iter().position(|p| p.id == page.id);
+        let others = self.pages.iter().cycle().skip(place.map_or(0, |n| n + 1)).take(self.tabs);
+        setup.tabs = load::Tabs { behind: others.cloned().collect(), order: self.order };
+    }
 }
 
 /// The seed of the `visit`-th visit before a load with the seed `load`.

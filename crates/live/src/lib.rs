@@ -11,6 +11,7 @@
 //! * [`fetch`]: a client for HTTP/1.1 and SPDY.
 //! * [`serve`]: a server for any [`origin::Site`].
 //! * `emulator`: a link in real time, between two TUN devices (Linux).
+//! * `priority`: what a program in front keeps of a processor beside one that computes behind it (Linux).
 //! * `namespace`: networks of one's own without root, and TUN devices between them (Linux).
 //! * [`streams`]: SPDY streams without HTTP, client and server, as Kubernetes speaks them.
 //! * `world`: a page load over all of this: the live counterpart of the crate `sim` (Linux).
@@ -22,6 +23,8 @@ pub mod emulator;
 pub mod fetch;
 #[cfg(target_os = "linux")]
 pub mod namespace;
+#[cfg(target_os = "linux")]
+pub mod priority;
 mod reactor;
 pub mod serve;
 mod socket;

@@ -22,7 +22,7 @@ mod sys;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tun;
-mod turn;
+pub(crate) mod turn;
 
 use std::fmt;
 use std::fs;

@@ -185,16 +185,20 @@ fn identifier(authority: u64, certificate: &str) -> String {
 }
 
 impl Setup {
-    /// `page` with what this setup adds to it that is no part of it: behind its own hosts those of authorities and of
-    /// [`Traffic`](crate::Traffic), and behind its own resources what these are asked. As it is, if there is nothing. A world loads this, and its [`Load`](crate::Load) speaks of it; to
-    /// furnish a page twice adds nothing.
+    /// `page` with what this setup adds to it that is no part of it: [the pages behind it](Setup::with_tabs); behind all hosts those of
+    /// authorities and of [`Traffic`](crate::Traffic), and behind all resources what these are asked. As it is, if there is nothing of
+    /// the kind. A world loads this, and its [`Load`](crate::Load) speaks of it; to furnish a page twice adds nothing.
     pub fn furnish<'p>(&self, page: &'p Page) -> Cow<'p, Page> {
-        let Questions { hosts, resources, .. } = Questions::new(self, page);
         let traffic = self.techniques.traffic;
-        if (resources.is_empty() && traffic.is_none()) || page.hosts.iter().any(is_beside) {
+        if page.hosts.iter().any(is_beside) {
             return Cow::Borrowed(page);
         }
-        let mut page = page.clone();
+        let page = self.with_tabs(page);
+        let Questions { hosts, resources, .. } = Questions::new(self, &page);
+        if resources.is_empty() && traffic.is_none() {
+            return page;
+        }
+        let mut page = page.into_owned();
         page.hosts.extend(hosts);
         page.resources.extend(resources.into_iter().map(|(resource, _)| resource));
         if let Some(traffic) = traffic {
@@ -217,9 +221,10 @@ impl Setup {
     /// What the client is to ask about the certificates of a furnished page's hosts, and which of it for each host.
     pub(crate) fn checks(&self, page: &Page) -> (Vec<Check>, Vec<Vec<usize>>) {
         let Questions { resources, of_host, .. } = Questions::new(self, page);
-        let Some(first) = page.resources.iter().position(|r| r.cause == Cause::Beside) else {
+        if !page.hosts.iter().any(is_beside) {
             return Default::default(); // nothing is asked, or the page is not furnished
-        };
+        }
+        let first = page.resources.len() - self.traffic(page).len() - resources.len();
         let check = |(id, (resource, is_needed)): (usize, (Resource, bool))| {
             let host = page.host(&resource);
             let head = RequestHead {

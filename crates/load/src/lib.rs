@@ -10,6 +10,7 @@ mod certificate;
 mod fault;
 mod servers;
 mod setup;
+mod tabs;
 mod technique;
 mod traffic;
 
@@ -19,6 +20,7 @@ pub use certificate::{AUTHORITIES, Certificates, OCSP_LEN};
 pub use fault::{Faults, NetworkChange};
 pub use servers::{BadPipeliners, Ipv6, Route, Servers, Which};
 pub use setup::{HostRtt, Setup, TlsScope};
+pub use tabs::Tabs;
 pub use technique::{HostStanding, Memory, Techniques};
 pub use traffic::Traffic;
 
@@ -31,6 +33,8 @@ pub struct Load {
     pub moments: browser::Moments,
     /// The page's resources, in its order; behind them what else was asked for, as [`Setup::furnish`] has it.
     pub requests: Vec<browser::Request>,
+    /// What became of the pages behind it, if [`Setup::tabs`] has any. Everything below is of all pages together.
+    pub behind: Vec<browser::Behind>,
     /// Connections, in the order of their opening.
     pub connections: Vec<Connection>,
     /// Names looked up.
@@ -39,7 +43,7 @@ pub struct Load {
     pub down: link::PathStats,
     /// The access link from the client.
     pub up: link::PathStats,
-    /// Time for which the page's main thread was busy.
+    /// Time for which the page's main thread was busy; of the page in front alone.
     pub computed: Duration,
     /// When the world stopped.
     pub ended: Instant,

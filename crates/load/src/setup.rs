@@ -5,7 +5,7 @@ use client::Transport;
 use page::Page;
 
 use crate::certificate::is_beside;
-use crate::{Faults, HostStanding, Ipv6, Memory, Servers, Techniques};
+use crate::{Faults, HostStanding, Ipv6, Memory, Servers, Tabs, Techniques};
 
 /// Everything that a load depends on, besides the page and the seed.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,6 +49,8 @@ pub struct Setup {
     pub servers: Servers,
     /// Who has an address of IPv6, too. The live world has none.
     pub ipv6: Option<Ipv6>,
+    /// What is loaded beside the page.
+    pub tabs: Tabs,
 }
 
 impl Setup {
@@ -76,6 +78,7 @@ impl Setup {
             faults: Faults::default(),
             servers: Servers::default(),
             ipv6: None,
+            tabs: Tabs::default(),
         }
     }
 }
@@ -118,10 +121,11 @@ impl Setup {
     }
 
     /// The browser that the setup asks for, about to load `page`, which must be [furnished](Setup::furnish).
-    pub fn browser<'p>(&self, page: &'p Page) -> browser::Browser<'p> {
+    pub fn browser<'p>(&'p self, page: &'p Page) -> browser::Browser<'p> {
         let secured = page.hosts.iter().map(|host| self.secures(host));
         let config = browser::Config { compute_scale: self.compute_scale };
         let mut browser = browser::Browser::new(page, config, self.client(), secured.collect());
+        self.open_tabs(&mut browser, page);
         let (checks, mut of_host) = self.checks(page);
         for (id, host) in (0..).zip(&page.hosts) {
             let transport = self.host_transport(page, host);

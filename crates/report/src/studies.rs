@@ -1,5 +1,6 @@
 //! The page about published experiments: static, drawn here, without a script; and the same findings as Markdown.
 
+pub mod live;
 mod panels;
 mod plot;
 
@@ -101,16 +102,20 @@ fn section(html: &mut String, f: &Findings) {
         );
     }
     html.push_str("</table>\n<div>");
-    f.pictures.iter().for_each(|picture| match picture {
-        Picture::Figure(figure) => plot::draw(html, figure),
-        Picture::Panels(panels) => panels::draw(html, panels),
-        Picture::Table(table) => tabulate(html, table),
-    });
+    f.pictures.iter().for_each(|picture| draw(html, picture));
     html.push_str("</div>\n<p>What differs:</p>\n<ul>\n");
     for what in study.differs.iter().chain(&left_out(f)) {
         let _ = writeln!(html, "<li>{}</li>", escape(what));
     }
     let _ = writeln!(html, "</ul>\n<p><b>To take from it.</b> {}</p>", escape(f.lesson()));
+}
+
+fn draw(html: &mut String, picture: &Picture) {
+    match picture {
+        Picture::Figure(figure) => plot::draw(html, figure),
+        Picture::Panels(panels) => panels::draw(html, panels),
+        Picture::Table(table) => tabulate(html, table),
+    }
 }
 
 /// A table of a study's own.

@@ -608,6 +608,7 @@ impl<'p> World<'p> {
             outcome: missing.map_or(Outcome::Complete, Outcome::Incomplete),
             moments: *self.browser.moments(),
             requests,
+            behind: self.browser.behind().collect(),
             connections: connections.collect(),
             lookups: self.past.lookups + self.browser.lookups(),
             down: self.past.down.and_then(self.down.stats()),

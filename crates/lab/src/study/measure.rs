@@ -12,11 +12,13 @@ pub(super) mod reload;
 pub(super) mod spdy_grid;
 pub(super) mod spdy_real_sites;
 pub(super) mod spdy_vs_http;
+pub(super) mod tab_priority;
 pub(super) mod tls_record_size;
 
 use std::collections::BTreeSet;
 
 use base::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 use super::{Arm, Grid};
 use crate::network::Network;
@@ -24,7 +26,7 @@ use crate::run::Job;
 use crate::stats;
 
 /// What a study keeps of a load.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Sample {
     /// Index of the page in its arm.
     pub page: usize,
@@ -51,10 +53,12 @@ pub(super) struct Sample {
     pub lines: Vec<Line>,
     /// What became of it where things break.
     pub fate: Fate,
+    /// When each page behind it was loaded, from the start of the one in front.
+    pub behind_ms: Vec<f64>,
 }
 
 /// A connection's life, in milliseconds from the navigation.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Line {
     pub opened: f64,
     /// It could carry requests.
@@ -67,7 +71,7 @@ pub(super) struct Line {
 }
 
 /// What became of a load where things break.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Fate {
     /// Something is missing without which the page cannot be shown as it should be.
     pub broken: bool,
@@ -80,8 +84,18 @@ pub(super) struct Fate {
     pub bytes_down: u64,
 }
 
+/// [`client::SentOn`], as it is kept.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "client::SentOn")]
+enum SentOn {
+    Fresh,
+    Idle,
+    Pipelined,
+    Session,
+}
+
 /// A request's phases, in milliseconds from the navigation.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Span {
     pub asked: f64,
     pub dns: Option<[f64; 2]>,
@@ -97,6 +111,7 @@ pub(super) struct Span {
     pub queue_ms: f64,
     /// From when it was made to the first byte of the answer.
     pub transaction_ms: f64,
+    #[serde(with = "SentOn")]
     pub sent_on: client::SentOn,
 }
 
@@ -122,6 +137,7 @@ impl Sample {
             spans,
             lines,
             fate: Fate::new(job.page, load),
+            behind_ms: load.behind.iter().filter_map(|tab| tab.moments.load).map(ms).collect(),
         }
     }
 }
@@ -146,15 +162,16 @@ impl Line {
 
 impl Fate {
     fn new(page: &page::Page, load: &load::Load) -> Self {
+        let own = |id: page::ResourceId| page.resources.get(id as usize);
         let missing = || load.troubles.iter().filter(|t| t.is_missing());
         // Counted apart from what the client says of itself: by what the page could use.
         let unused = load.requests.iter().filter(|r| r.record.used.is_none()).count();
         let explained = |t: &browser::Trouble| match &t.end {
             browser::End::Failed(why) => !why.is_empty(),
-            browser::End::NeverAsked => page.resources[t.resource as usize].cause.parent().is_some(),
+            browser::End::NeverAsked => own(t.resource).is_some_and(|r| r.cause.parent().is_some()),
             browser::End::Whole | browser::End::Unfinished(_) => false,
         };
-        let posts = load.repeated.iter().filter(|(id, _)| page.resources[*id as usize].method == "POST");
+        let posts = load.repeated.iter().filter(|(id, _)| own(*id).is_some_and(|r| r.method == "POST"));
         Self {
             broken: missing().any(|t| t.blocks),
             missing: missing().count() as u32,

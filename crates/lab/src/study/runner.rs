@@ -78,7 +78,7 @@ fn networks(study: &Study, arm: &Arm) -> Result<Vec<String>, Error> {
     }
 }
 
-fn plan(study: &Study, arm: &Arm) -> Result<Plan, Error> {
+pub(super) fn plan(study: &Study, arm: &Arm) -> Result<Plan, Error> {
     let mut networks = Vec::new();
     for name in self::networks(study, arm)? {
         let mut network = Network::named(&name)?;
@@ -101,7 +101,7 @@ fn plan(study: &Study, arm: &Arm) -> Result<Plan, Error> {
     Ok(plan)
 }
 
-fn collect(study: &Study, arm: &Arm) -> Result<Vec<Page>, Error> {
+pub(super) fn collect(study: &Study, arm: &Arm) -> Result<Vec<Page>, Error> {
     let mut out = Vec::new();
     for source in &arm.pages {
         if let Some(id) = source.strip_prefix("page:") {
@@ -190,6 +190,49 @@ fn styles(spec: &PageSpec, cause: Cause) -> impl Iterator<Item = Resource> {
     (0..).zip(sizes).map(style).chain((0..spec.posts).map(post))
 }
 
+/// The loads of an arm, each of which can be made by its number.
+pub(super) struct Course<'a> {
+    plan: &'a Plan,
+    pages: &'a [Page],
+    setups: Vec<load::Setup>,
+    behind: technique::Behind,
+    pub jobs: Jobs<'a>,
+}
+
+impl<'a> Course<'a> {
+    pub fn new(plan: &'a Plan, pages: &'a [Page]) -> Result<Self, Error> {
+        let mut setups = Vec::new();
+        for network in &plan.networks {
+            for transport in plan.transports() {
+                setups.push(record::setup(network, transport, &plan.techniques)?);
+            }
+        }
+        let behind = technique::Behind::new(&plan.techniques, pages)?;
+        Ok(Self { plan, pages, setups, behind, jobs: Jobs::new(plan, pages) })
+    }
+
+    /// What the `n`-th load is made with, and its seed.
+    pub fn setup(&self, n: u64) -> (load::Setup, u64) {
+        let job = self.jobs.get(n);
+        let seed = self.plan.load_seed(&job.page.id, &self.plan.networks[job.network].name, job.run);
+        let setup = &self.setups[job.network * self.plan.transports.len() + job.transport];
+        let mut setup = technique::remembering(setup, &self.plan.techniques, job.page, seed);
+        self.behind.put(&mut setup, job.page);
+        (setup, seed)
+    }
+
+    /// What the study keeps of the `n`-th load.
+    pub fn sample(&self, n: u64, load: &load::Load) -> Sample {
+        let page = n / (self.jobs.len() / self.pages.len() as u64);
+        Sample::new(page as usize, &self.jobs.get(n), load, self.is_detailed())
+    }
+
+    /// Whether every request is kept.
+    pub fn is_detailed(&self) -> bool {
+        self.pages.len() <= DETAILED_MAX
+    }
+}
+
 /// The loads of a plan, in its order; `None` if cancelled.
 fn load_all(
     plan: &Plan,
@@ -197,22 +240,11 @@ fn load_all(
     options: Options<'_>,
     progress: &(dyn Fn() + Sync),
 ) -> Result<Option<Vec<Sample>>, Error> {
-    let transports = plan.transports();
-    let mut setups = Vec::new();
-    for network in &plan.networks {
-        for transport in &transports {
-            setups.push(record::setup(network, *transport, &plan.techniques)?);
-        }
-    }
-    let jobs = Jobs::new(plan, pages);
+    let course = Course::new(plan, pages)?;
+    let jobs = &course.jobs;
     let one = |n: u64| {
-        let job = jobs.get(n);
-        let seed = plan.load_seed(&job.page.id, &plan.networks[job.network].name, job.run);
-        let setup = &setups[job.network * transports.len() + job.transport];
-        let setup = technique::remembering(setup, &plan.techniques, job.page, seed);
-        let page = n / (jobs.len() / pages.len() as u64);
-        let load = sim::load(job.page, &setup, seed);
-        Sample::new(page as usize, &job, &load, pages.len() <= DETAILED_MAX)
+        let (setup, seed) = course.setup(n);
+        course.sample(n, &sim::load(jobs.get(n).page, &setup, seed))
     };
     let next = AtomicU64::new(0);
     let out: Mutex<Vec<(u64, Sample)>> = Mutex::new(Vec::new());

@@ -21,10 +21,13 @@ fn small(mut study: Study) -> Study {
         // Of a grid once is enough; rare stalls on one page need many.
         arm.runs = arm.runs.min(if arm.grid.is_some() { 1 } else { 20 });
         arm.networks.truncate(6);
+        // Where pages are behind each other, there must be enough.
+        let tabs = study.name == "tab-priority";
+        let corpus = if tabs { "corpus:2012:10" } else { "corpus:2012:2" };
         arm.pages = arm
             .pages
             .iter()
-            .map(|p| if p.starts_with("corpus") { "corpus:2012:2".into() } else { p.clone() })
+            .map(|p| if p.starts_with("corpus") { corpus.into() } else { p.clone() })
             .collect();
     }
     study

@@ -20,6 +20,7 @@ const SLICE_NS: u64 = 100_000;
 
 const SCHED_OTHER: u32 = 0;
 const SCHED_FIFO: u32 = 1;
+const SCHED_IDLE: u32 = 5;
 
 impl Turn {
     /// Gives the calling thread the soonest turn it may have.
@@ -33,6 +34,11 @@ impl Turn {
     pub fn short() -> Self {
         if sys::schedule(SCHED_OTHER, 0, SLICE_NS).is_ok() { Turn::Short } else { Turn::Ordinary }
     }
+}
+
+/// Lets the calling thread, and the programs that it starts, run where nobody else of its group wants to (`SCHED_IDLE`, sched(7)).
+pub(crate) fn idle() -> std::io::Result<()> {
+    sys::schedule(SCHED_IDLE, 0, 0)
 }
 
 impl fmt::Display for Turn {

@@ -47,12 +47,16 @@ struct Running<'s, 'p> {
 }
 
 impl<'s, 'p: 's> Driver<'s, 'p> {
-    pub fn new(page: &'p Page, setup: &'s Setup, stage: &'s Stage) -> Result<Self, Error> {
-        // Handshakes begin with their connections here; the stage says so.
+    /// A driver about to load `page`, which has the pages behind it beside it.
+    pub fn new(page: &'p Page, setup: &'p Setup, stage: &'s Stage) -> Self {
+        Self { setup, stage, browser: setup.browser(page), page }
+    }
+
+    /// What of a setup the browser is made with here: handshakes begin with their connections; the stage says so.
+    pub fn setup(setup: &Setup) -> Setup {
         let techniques =
             load::Techniques { handshakes: client::Handshakes::Parallel, ..setup.techniques.clone() };
-        let browser = Setup { techniques, ipv6: None, ..setup.clone() }.browser(page);
-        Ok(Self { setup, stage, browser, page })
+        Setup { techniques, ipv6: None, ..setup.clone() }
     }
 
     /// Loads the page, on a thread of its own.
@@ -227,6 +231,7 @@ impl Running<'_, '_> {
             outcome: browser.missing(ended).map_or(load::Outcome::Complete, load::Outcome::Incomplete),
             moments: *browser.moments(),
             requests: browser.requests(),
+            behind: browser.behind().collect(),
             connections: connections.collect(),
             lookups: browser.lookups(),
             down: link::PathStats::default(),

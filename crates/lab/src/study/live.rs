@@ -1,0 +1,318 @@
+//! A study's loads in the live world, beside the same loads in the virtual one.
+//!
+//! Live loads take the time that they take, so that a study with thousands of them is cut down to what a number of minutes holds: in
+//! *rounds*, each a page (or, when all pages have had one, another run) in every arm, on every network, over every transport. The rounds are the study's
+//! first; how many there are is reckoned from how long the virtual loads took, and so is known before a live one is
+//! made. Every figure is measured by the study's own code, once on the live loads and once on the same loads of the virtual world.
+//!
+//! No two live loads are alike. Where an arm is a few single loads, each is made [`REPEATS`] times, and the one with the median
+//! page load time is kept.
+//!
+//! What is done is kept in `live.jsonl`, a line a load; an interrupted run goes on from there.
+
+mod kept;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use base::Instant;
+use page::Page;
+
+use super::measure::{ArmLoads, Picture, Sample};
+use super::runner::{Course, collect, plan};
+use super::{Arm, STUDIES, Study};
+use crate::error::Error;
+use crate::plan::Plan;
+use crate::result::LiveRow;
+use crate::stats;
+use crate::technique::Technique;
+use crate::world::Track;
+use kept::{Kept, Row};
+
+/// How often a load is made of which an arm has only a few.
+pub const REPEATS: u32 = 3;
+
+/// The most pages of an arm.
+const PAGES_MAX: u64 = 50;
+
+/// What a live load takes beyond its own time, in seconds: networks, servers and certificates are made and taken down.
+const OVERHEAD_S: f64 = 0.15;
+
+/// How a study is carried out in the live world.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// The live world.
+    pub track: &'a Track,
+    /// Where what is done is kept.
+    pub dir: &'a Path,
+    /// Take up what is kept there.
+    pub resume: bool,
+    /// About how long it may take, in minutes; a round is made in any case.
+    pub minutes: f64,
+    /// Live loads made at once. They share the processor.
+    pub at_once: usize,
+    /// Set from elsewhere to end it early; loads that have begun are finished and kept.
+    pub cancel: &'a AtomicBool,
+    /// Hears how many of how many live loads are done.
+    pub progress: &'a (dyn Fn(u64, u64) + Sync),
+}
+
+/// What a study found in both worlds on the same loads.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Findings {
+    /// The study.
+    pub study: Study,
+    /// The virtual world's figures on these loads, in the order of [`Study::published`]; `None` where there was nothing to measure.
+    pub modelled: Vec<Option<f64>>,
+    /// The live world's.
+    pub live: Vec<Option<f64>>,
+    /// What is worth drawing: of the virtual world, and of the live one.
+    pub pictures: [Vec<Picture>; 2],
+    /// How the arms were carried out.
+    pub arms: Vec<ArmReport>,
+    /// Live loads planned.
+    pub planned: u64,
+    /// Of those, made.
+    pub made: u64,
+}
+
+/// How an arm was carried out in the live world.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct ArmReport {
+    /// Its name.
+    pub name: String,
+    /// Loads that the study has.
+    pub whole: u64,
+    /// Of those, loads that were made in both worlds and are measured.
+    pub measured: u64,
+    /// Of those, loads that were not whole in the live world.
+    pub incomplete: u64,
+    /// How often each was made.
+    pub repeats: u32,
+    /// Why none was made.
+    pub left_out: Option<String>,
+    /// What of its conditions the live world did not have, in words, and in how many loads.
+    pub unmet: Vec<(String, u64)>,
+    /// Median page load times of the virtual and of the live loads, ms.
+    pub plt_ms: [Option<f64>; 2],
+    /// In the median load, by how much the emulator delivered 99 of 100 packets late at most, µs.
+    pub late_us: Option<f64>,
+}
+
+/// One live load to be made.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Task {
+    round: u64,
+    arm: usize,
+    /// Its number in the arm.
+    n: u64,
+    repeat: u32,
+}
+
+/// What is to be made, and what the virtual world says to it.
+struct Work<'a> {
+    courses: Vec<Option<Course<'a>>>,
+    tasks: Vec<Task>,
+    modelled: BTreeMap<(usize, u64), Sample>,
+}
+
+/// Carries a study out. If it is cancelled, the findings are those of the rounds that are whole.
+///
+/// # Errors
+/// If the machine has no live world or the folder cannot be written; what was made until then is kept.
+pub fn run(study: Study, options: Options<'_>) -> Result<Findings, Error> {
+    let mut arms = Vec::new();
+    for arm in &study.arms {
+        arms.push((plan(&study, arm)?, collect(&study, arm)?));
+    }
+    let work = choose(&study, &arms, options)?;
+    let file = STUDIES.iter().find(|b| b.name == study.name).map_or("", |b| b.file);
+    let mut kept = Kept::open(options, &study.name, file, work.tasks.len() as u64)?;
+    make(&work, &mut kept, options)?;
+    Ok(findings(study, &arms, &work, &kept.rows))
+}
+
+/// Why the live world cannot carry an arm out.
+fn cannot(arm: &Arm) -> Option<String> {
+    let waits = arm.techniques.contains(&Technique::TlsWait);
+    waits.then(|| {
+        format!("'{}': in the live world handshakes begin with their connections", Technique::TlsWait)
+    })
+}
+
+/// The first rounds that the time holds, as far as the virtual world can tell.
+fn choose<'a>(study: &Study, arms: &'a [(Plan, Vec<Page>)], options: Options<'_>) -> Result<Work<'a>, Error> {
+    let mut courses = Vec::new();
+    for ((plan, pages), arm) in arms.iter().zip(&study.arms) {
+        courses.push(if cannot(arm).is_some() { None } else { Some(Course::new(plan, pages)?) });
+    }
+    let mut work = Work { courses, tasks: Vec::new(), modelled: BTreeMap::new() };
+    let mut left_s = options.minutes * 60.0 * options.at_once as f64;
+    for round in 0.. {
+        let (mut cost_s, mut tasks, mut samples) = (0.0, Vec::new(), Vec::new());
+        for (arm, course) in work.courses.iter().enumerate() {
+            let Some(course) = course else { continue };
+            for n in loads(&arms[arm], round) {
+                let (setup, seed) = course.setup(n);
+                let load = sim::load(course.jobs.get(n).page, &setup, seed);
+                let repeats = repeats(&arms[arm].0, course);
+                let took = load.ended.since(Instant::ZERO).as_secs_f64() + OVERHEAD_S;
+                cost_s += took * f64::from(repeats);
+                tasks.extend((0..repeats).map(|repeat| Task { round, arm, n, repeat }));
+                samples.push(((arm, n), course.sample(n, &load)));
+            }
+        }
+        let enough = round > 0 && cost_s > left_s;
+        if tasks.is_empty() || enough || options.cancel.load(Ordering::Relaxed) {
+            break;
+        }
+        left_s -= cost_s;
+        work.tasks.extend(tasks);
+        work.modelled.extend(samples);
+    }
+    Ok(work)
+}
+
+fn repeats(plan: &Plan, course: &Course<'_>) -> u32 {
+    if course.is_detailed() && plan.runs == 1 { REPEATS } else { 1 }
+}
+
+/// The loads of an arm in a round: on all networks, over all transports.
+fn loads((plan, pages): &(Plan, Vec<Page>), round: u64) -> Vec<u64> {
+    let pages = (pages.len() as u64).min(PAGES_MAX);
+    let (page, run) = (round % pages.max(1), round / pages.max(1));
+    if pages == 0 || run >= u64::from(plan.runs) {
+        return Vec::new();
+    }
+    let (networks, transports) = (plan.networks.len() as u64, plan.transports.len() as u64);
+    let runs = u64::from(plan.runs);
+    let load =
+        |network: u64, transport: u64| ((page * networks + network) * runs + run) * transports + transport;
+    (0..networks).flat_map(|network| (0..transports).map(move |transport| load(network, transport))).collect()
+}
+
+/// Makes the live loads that are not kept yet.
+fn make(work: &Work<'_>, kept: &mut Kept, options: Options<'_>) -> Result<(), Error> {
+    let open: Vec<Task> = work.tasks.iter().filter(|t| !kept.rows.contains_key(t)).copied().collect();
+    let total = work.tasks.len() as u64;
+    (options.progress)(total - open.len() as u64, total);
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let kept = Mutex::new((kept, None));
+    std::thread::scope(|scope| {
+        for _ in 0..options.at_once.max(1) {
+            scope.spawn(|| {
+                while !failed.load(Ordering::Relaxed) && !options.cancel.load(Ordering::Relaxed) {
+                    let Some(task) = open.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+                    let row = load(work, *task, options.track);
+                    let mut kept = kept.lock().unwrap_or_else(|e| e.into_inner());
+                    match row.and_then(|row| kept.0.keep(*task, row)) {
+                        Ok(()) => (options.progress)(kept.0.rows.len() as u64, total),
+                        Err(error) => {
+                            failed.store(true, Ordering::Relaxed);
+                            kept.1.get_or_insert(error);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let (_, error) = kept.into_inner().unwrap_or_else(|e| e.into_inner());
+    error.map_or(Ok(()), Err)
+}
+
+fn load(work: &Work<'_>, task: Task, track: &Track) -> Result<Row, Error> {
+    let course = work.courses[task.arm].as_ref().expect("an arm with tasks has a course");
+    let (setup, seed) = course.setup(task.n);
+    let job = course.jobs.get(task.n);
+    let (load, live) = track.load(job.page, &setup, seed, &course.jobs.key(&job))?;
+    let late = |live: &LiveRow| live.up.late_p99_us.into_iter().chain(live.down.late_p99_us).reduce(f64::max);
+    Ok(Row {
+        sample: course.sample(task.n, &load),
+        late_us: live.as_ref().and_then(late),
+        unmet: live.map(|live| live.unmet).unwrap_or_default(),
+    })
+}
+
+fn findings(
+    study: Study,
+    arms: &[(Plan, Vec<Page>)],
+    work: &Work<'_>,
+    rows: &BTreeMap<Task, Row>,
+) -> Findings {
+    // Rounds that are whole in all arms: pairs are pairs.
+    let broken = work.tasks.iter().filter(|t| !rows.contains_key(t)).map(|t| t.round).min();
+    let whole = |t: &&Task| broken.is_none_or(|broken| t.round < broken);
+    let (mut worlds, mut reports) = ([Vec::new(), Vec::new()], Vec::new());
+    for (index, arm) in study.arms.iter().enumerate() {
+        let mut by_load: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
+        for task in work.tasks.iter().filter(whole).filter(|t| t.arm == index) {
+            by_load.entry(task.n).or_default().push(&rows[task]);
+        }
+        let live: Vec<&Row> = by_load.values().map(|rows| median(rows)).collect();
+        let modelled: Vec<Sample> = by_load.keys().map(|n| work.modelled[&(index, *n)].clone()).collect();
+        let live_samples: Vec<Sample> = live.iter().map(|row| row.sample.clone()).collect();
+        reports.push(report(
+            arm,
+            &arms[index],
+            &live,
+            [&modelled, &live_samples],
+            by_load.values().flatten(),
+        ));
+        for (world, samples) in worlds.iter_mut().zip([modelled, live_samples]) {
+            let mut pages: Vec<_> = samples.iter().map(|s| s.page).collect();
+            pages.dedup();
+            let grid = arm.grid.as_ref().and_then(|name| study.grids.get(name)).cloned();
+            let networks = arms[index].0.networks.clone();
+            world.push(ArmLoads { arm: arm.clone(), grid, networks, pages: pages.len(), samples });
+        }
+    }
+    let built_in = STUDIES.iter().find(|built_in| built_in.name == study.name);
+    let measure = |loads: &[ArmLoads]| {
+        let (measured, pictures) = built_in.map(|b| (b.measure)(loads)).unwrap_or_default();
+        let figure = |key: &str| measured.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
+        let ours = study.published.iter().map(|p| figure(&p.key).filter(|v| v.is_finite()));
+        (ours.collect::<Vec<_>>(), pictures)
+    };
+    let [(modelled, virtual_pictures), (live, live_pictures)] = worlds.map(|loads| measure(&loads));
+    let (planned, made) = (work.tasks.len() as u64, rows.len() as u64);
+    let pictures = [virtual_pictures, live_pictures];
+    Findings { study, modelled, live, pictures, arms: reports, planned, made }
+}
+
+/// Of several loads of one kind the one with the median page load time; those that were not whole come last.
+fn median<'a>(rows: &[&'a Row]) -> &'a Row {
+    let mut sorted = rows.to_vec();
+    let time = |row: &Row| row.sample.plt_ms.unwrap_or(f64::INFINITY);
+    sorted.sort_by(|a, b| time(a).total_cmp(&time(b)));
+    sorted[(sorted.len() - 1) / 2]
+}
+
+fn report<'a>(
+    arm: &Arm,
+    (plan, pages): &(Plan, Vec<Page>),
+    live: &[&Row],
+    samples: [&[Sample]; 2],
+    all: impl Iterator<Item = &'a &'a Row> + Clone,
+) -> ArmReport {
+    let mut unmet: BTreeMap<&str, u64> = BTreeMap::new();
+    for what in all.clone().flat_map(|row| &row.unmet) {
+        *unmet.entry(what).or_default() += 1;
+    }
+    let middle = |values: Vec<f64>| stats::median(&values).map(|m| stats::round(m, 1));
+    ArmReport {
+        name: arm.name.clone(),
+        whole: crate::run::Jobs::new(plan, pages).len(),
+        measured: live.len() as u64,
+        incomplete: live.iter().filter(|row| row.sample.plt_ms.is_none()).count() as u64,
+        repeats: if live.is_empty() { 0 } else { (all.clone().count() / live.len()) as u32 },
+        left_out: cannot(arm),
+        unmet: unmet.into_iter().map(|(what, loads)| (what.to_owned(), loads)).collect(),
+        plt_ms: samples.map(|s| middle(s.iter().filter_map(|s| s.plt_ms).collect())),
+        late_us: middle(all.filter_map(|row| row.late_us).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
