@@ -40,18 +40,26 @@ fn a_page_in_front_that_is_loaded_first_is_loaded_as_if_it_were_alone() {
         for order in [TabOrder::ForegroundFirst, TabOrder::OneByOne] {
             let first = load(&pages, transport, Some(order));
             assert_eq!(first.moments.load, alone.moments.load);
-            assert_eq!(first.requests.len(), alone.requests.len());
+            let others: usize = pages[1..].iter().map(|page| page.resources.len()).sum();
+            assert_eq!(first.requests.len(), alone.requests.len() + others);
+            assert!(first.requests.iter().all(|request| request.record.used.is_some()));
             assert!(first.behind.iter().all(|tab| tab.started >= alone.moments.load));
         }
     }
 }
 
 #[test]
-fn all_at_once_costs_the_one_in_front_and_a_lower_priority_behind_costs_it_less() {
+fn all_at_once_costs_the_one_in_front_and_a_lower_priority_helps_where_requests_meet_at_a_host() {
     let pages = pages();
+    let of_one_host = vec![pages[0].clone(); 4];
+    let times = |pages: &[Page], transport| {
+        [None, Some(TabOrder::Classes), Some(TabOrder::AtOnce)]
+            .map(|order| load(pages, transport, order).plt())
+    };
     for transport in TRANSPORTS {
-        let [alone, classes, at_once] = [None, Some(TabOrder::Classes), Some(TabOrder::AtOnce)]
-            .map(|order| load(&pages, transport, order).plt());
+        let [alone, classes, at_once] = times(&pages, transport);
+        assert!(alone < classes && classes <= at_once, "{transport}: {alone:?} {classes:?} {at_once:?}");
+        let [alone, classes, at_once] = times(&of_one_host, transport);
         assert!(alone < classes && classes < at_once, "{transport}: {alone:?} {classes:?} {at_once:?}");
     }
 }
