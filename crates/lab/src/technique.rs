@@ -24,12 +24,11 @@
 //! these pages or to others. Then there are no visits before the measured load, unless `visits=N` asks for them.
 
 mod fault;
-
 mod servers;
+mod tabs;
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use base::Duration;
 use browser::TabOrder;
@@ -43,6 +42,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::network::Network;
 use crate::plan::Plan;
+pub(crate) use tabs::Behind;
+pub use tabs::TABS_MAX;
+
 use crate::setting::{MS_MAX, Tls, Unknown, figure, ms};
 
 /// Visits before the one that is measured. After ten the first guess of [`client::Learned`] weighs (0.66 × 0.97)¹⁰ = 1 %.
@@ -53,9 +55,6 @@ pub const VISITS_MAX: u32 = 100;
 
 /// The longest time between two visits, hours: a year, which is what RFC 2616 §14.21 had servers say for "never expires".
 pub const REVISIT_HOURS_MAX: f64 = 8_760.0;
-/// The most pages behind the one in front.
-pub const TABS_MAX: u32 = 50;
-
 /// One technique, switched on.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -338,17 +337,8 @@ impl fmt::Display for Technique {
             Technique::RevisitHours(hours) => write!(f, "revisit={hours}"),
             Technique::CrossTraffic(Traffic::Bulk) => f.write_str("cross-traffic=bulk"),
             Technique::CrossTraffic(Traffic::Video) => f.write_str("cross-traffic=video"),
-            Technique::Tabs(behind, order) => write!(f, "tabs={behind}:{}", order_name(*order)),
+            Technique::Tabs(behind, order) => write!(f, "tabs={behind}:{}", tabs::order_name(*order)),
         }
-    }
-}
-
-fn order_name(order: TabOrder) -> &'static str {
-    match order {
-        TabOrder::AtOnce => "at-once",
-        TabOrder::Classes => "classes",
-        TabOrder::ForegroundFirst => "foreground-first",
-        TabOrder::OneByOne => "one-by-one",
     }
 }
 
@@ -428,13 +418,7 @@ fn read(name: &str, value: Option<&str>) -> Option<Technique> {
         ("restart", Some(text)) => fault::read_ms(text).map(Technique::Restart),
         ("cross-traffic", Some("bulk")) => Some(Technique::CrossTraffic(Traffic::Bulk)),
         ("cross-traffic", Some("video")) => Some(Technique::CrossTraffic(Traffic::Video)),
-        ("tabs", Some(text)) => {
-            let (behind, order) = text.split_once(':')?;
-            let orders = [TabOrder::AtOnce, TabOrder::Classes, TabOrder::ForegroundFirst, TabOrder::OneByOne];
-            let order = orders.into_iter().find(|o| order_name(*o) == order)?;
-            let behind = behind.parse().ok().filter(|n| (1..=TABS_MAX).contains(n))?;
-            Some(Technique::Tabs(behind, order))
-        }
+        ("tabs", Some(text)) => tabs::read(text).map(|(behind, order)| Technique::Tabs(behind, order)),
         _ => None,
     }
 }
@@ -689,43 +673,6 @@ pub(crate) fn remembering(
         keep(&mut setup.memory);
     }
     setup
-}
-
-/// What is loaded behind each page of a plan.
-pub(crate) struct Behind {
-    pages: Vec<Arc<Page>>,
-    tabs: usize,
-    order: TabOrder,
-}
-
-impl Behind {
-    /// Nothing, unless a switch says so.
-    ///
-    /// # Errors
-    /// If there are not enough pages.
-    pub(crate) fn new(techniques: &[Technique], pages: &[Page]) -> Result<Self, Error> {
-        let asked = techniques.iter().find_map(|t| match t {
-            Technique::Tabs(behind, order) => Some((t, *behind as usize, *order)),
-            _ => None,
-        });
-        let Some((switch, tabs, order)) = asked else {
-            return Ok(Self { pages: Vec::new(), tabs: 0, order: TabOrder::default() });
-        };
-        if pages.len() <= tabs {
-            let (have, need) = (pages.len(), tabs + 1);
-            return Err(Error::Asked(format!(
-                "'{switch}' needs {need} pages, as each has {tabs} others behind it; there are {have}"
-            )));
-        }
-        Ok(Self { pages: pages.iter().cloned().map(Arc::new).collect(), tabs, order })
-    }
-
-    /// Puts those pages behind `page` that follow it in the plan, at whose end it begins anew.
-    pub(crate) fn put(&self, setup: &mut load::Setup, page: &Page) {
-        let place = self.pages.iter().position(|p| p.id == page.id);
-        let others = self.pages.iter().cycle().skip(place.map_or(0, |n| n + 1)).take(self.tabs);
-        setup.tabs = load::Tabs { behind: others.cloned().collect(), order: self.order };
-    }
 }
 
 /// The seed of the `visit`-th visit before a load with the seed `load`.
