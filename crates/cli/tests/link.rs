@@ -358,6 +358,8 @@ fn nothing_is_left_behind_whoever_is_killed() {
     for victim in 0..6 {
         let far = ["--far", "sleep 1000 & wait", "--wait", "0", "--quiet"];
         let waiting = Waiting::start(&dir, &format!("victim{victim}"), &far);
+        // The far shell starts its child in its own time.
+        gone("a shell without a child", || processes(&waiting.marker).len() < 6);
         let mut all = processes(&waiting.marker);
         all.sort();
         assert_eq!(all.len(), 6, "{all:?}");
