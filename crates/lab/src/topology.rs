@@ -3,7 +3,7 @@
 //! [`learn`] visits pages in the virtual world, round after round, with one memory for all. A round is one run of the browser: what
 //! is learned decays once when it is over, as Chrome's did when it was saved, so that one page learned here and the visits
 //! of [`crate::technique`] come to the same. A [`State`] is that memory with a record of what came of it: what was opened
-//! ahead of need, used and wasted. [`file`] reads and writes it; [`Topology`] is what of it is shown.
+//! ahead of need, used and wasted. [`mod@file`] reads and writes it; [`Topology`] is what of it is shown.
 //!
 //! Pages are known by the origin of their document, as Chrome's predictors knew them: two pages of one origin are one. Of more
 //! than a hundred pages, and of more than ten hosts a page, a predictor forgets those used longest ago or least; they have no

@@ -1,5 +1,6 @@
 //! The page about a study in the live world, beside the virtual one on the same loads; and the same as Markdown.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,22 +43,40 @@ fn made_of(f: &Findings) -> String {
     )
 }
 
-/// How an arm was carried out, in sentences without markup.
-fn carried_out(arm: &ArmReport) -> Vec<String> {
+/// How an arm was carried out, without markup.
+fn carried_out(arm: &ArmReport) -> String {
     if let Some(why) = &arm.left_out {
-        return vec![format!("left out: {why}")];
+        return format!("left out: {why}");
     }
-    let mut out = vec![format!(
+    format!(
         "{} of {} loads{}{}",
         arm.measured,
         arm.whole,
         if arm.repeats > 1 { format!(", each the median of {}", arm.repeats) } else { String::new() },
         if arm.incomplete > 0 { format!("; {} not whole", arm.incomplete) } else { String::new() },
-    )];
-    out.extend(
-        arm.unmet.iter().map(|(what, loads)| format!("not as the study says, in {loads} loads: {what}")),
-    );
-    out
+    )
+}
+
+/// What the live world did not have as the study says, each once, and in which arms.
+fn unmet(f: &Findings) -> Vec<String> {
+    let mut by_what: BTreeMap<&str, Vec<(&str, u64)>> = BTreeMap::new();
+    for arm in &f.arms {
+        for (what, loads) in &arm.unmet {
+            by_what.entry(what).or_default().push((&arm.name, *loads));
+        }
+    }
+    let made = f.arms.iter().filter(|arm| arm.left_out.is_none()).count();
+    let told = by_what.into_iter().map(|(what, arms)| {
+        let loads: u64 = arms.iter().map(|(_, loads)| loads).sum();
+        match arms.len() == made {
+            true => format!("in {loads} loads, of all arms: {what}"),
+            false => {
+                let names: Vec<_> = arms.iter().map(|(name, _)| *name).collect();
+                format!("in {loads} loads, of {}: {what}", names.join("; "))
+            }
+        }
+    });
+    told.collect()
 }
 
 fn ms(value: Option<f64>) -> String {
@@ -67,7 +86,7 @@ fn ms(value: Option<f64>) -> String {
 /// The page.
 pub fn render(f: &Findings, also: &str) -> String {
     const STYLE: &str = "\
-td,th{text-align:left;vertical-align:top}td.n{text-align:right}ul{margin:0;padding-left:1.1rem;max-width:30rem}li{color:var(--soft)}\
+td,th{text-align:left;vertical-align:top}td.n{text-align:right}li{color:var(--soft)}\
 pre{font:13px/1.4 ui-monospace,monospace;overflow-x:auto}h2{margin-top:2.6rem;font-size:1.25rem}";
     let mut html = static_page(&f.study.name, &format!("{}, live", f.study.title), STYLE);
     let _ = write!(html, "<p>{}</p>\n<p>{}</p>\n", escape(&f.study.claim), escape(&made_of(f)));
@@ -95,23 +114,30 @@ pre{font:13px/1.4 ui-monospace,monospace;overflow-x:auto}h2{margin-top:2.6rem;fo
     }
     html.push_str("<h2>How the arms were carried out</h2>\n<table><tr><th>arm</th><th>median PLT, ms:<br>virtual</th><th><br>live</th><th>late, µs</th><th></th></tr>\n");
     for arm in &f.arms {
-        let list: String = carried_out(arm).iter().map(|what| format!("<li>{}</li>", escape(what))).collect();
         let _ = writeln!(
             html,
-            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td><ul>{list}</ul></td></tr>",
+            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
             escape(&arm.name),
             ms(arm.plt_ms[0]),
             ms(arm.plt_ms[1]),
-            ms(arm.late_us)
+            ms(arm.late_us),
+            escape(&carried_out(arm))
         );
     }
     let _ = writeln!(html, "</table>\n<p>{LATE}</p>");
+    let unmet = unmet(f);
+    if !unmet.is_empty() {
+        let list: String = unmet.iter().map(|what| format!("<li>{}</li>", escape(what))).collect();
+        let _ = writeln!(html, "<p>{UNMET}</p>\n<ul>{list}</ul>");
+    }
     html.push_str(STATIC_END);
     html
 }
 
 const LATE: &str =
     "Late: by how much the emulator delivered 99 of 100 packets late at most, in the median load.";
+
+const UNMET: &str = "What the live world did not have as the study says:";
 
 /// The findings as Markdown, without pictures.
 pub fn markdown(f: &Findings) -> String {
@@ -131,10 +157,14 @@ pub fn markdown(f: &Findings) -> String {
             ms(arm.plt_ms[0]),
             ms(arm.plt_ms[1]),
             ms(arm.late_us),
-            carried_out(arm).join("; ")
+            carried_out(arm)
         );
     }
     let _ = writeln!(out, "\nPLT: medians over the loads measured. {LATE}");
+    let unmet = unmet(f);
+    if !unmet.is_empty() {
+        let _ = writeln!(out, "\n{UNMET}\n\n- {}", unmet.join("\n- "));
+    }
     out
 }
 
@@ -175,7 +205,8 @@ mod tests {
     #[test]
     fn what_the_live_world_left_out_and_did_not_have_is_said_of_each_arm() {
         let text = markdown(&findings());
-        assert!(text.contains("2 of 60 loads; not as the study says, in 2 loads: no <such> TCP"), "{text}");
+        assert!(text.contains("| 2 of 60 loads |"), "{text}");
+        assert!(text.contains("- in 2 loads, of all arms: no <such> TCP"), "{text}");
         assert!(text.contains("left out: it cannot"));
         assert!(render(&findings(), "a < b").contains("no &lt;such&gt; TCP"));
         assert!(render(&findings(), "a < b").contains("<pre>a &lt; b</pre>"));
