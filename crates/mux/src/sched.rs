@@ -19,6 +19,8 @@ pub enum Fairness {
         /// [`Scheduler::pop`]: one frame.
         turns: u32,
     },
+    /// Levels count for nothing: all who wait take turns in one. What a sender does that does not look at priorities.
+    Blind,
 }
 
 /// Keys that have something to send, in eight levels: 0 before 1 before … 7, in turn within a level.
@@ -48,20 +50,22 @@ impl<K: PartialEq> Scheduler<K> {
     /// Puts `key` at the end of its level; a level past the last is the last. The caller sees to it that a key is
     /// there once.
     pub fn push(&mut self, level: u8, key: K) {
-        self.levels[clamp(level)].push_back(key);
+        let level = self.level(level);
+        self.levels[level].push_back(key);
     }
 
     /// Puts `key` at the front of its level, to be served again before its fellows: RFC 9218's non-incremental
     /// responses, which are best sent one after the other.
     pub fn push_front(&mut self, level: u8, key: K) {
-        self.levels[clamp(level)].push_front(key);
+        let level = self.level(level);
+        self.levels[level].push_front(key);
     }
 
     /// Takes out the key whose turn it is.
     pub fn pop(&mut self) -> Option<K> {
         let first = self.levels.iter().position(|l| !l.is_empty())?;
         let overdue = |l: &usize| match self.fairness {
-            Fairness::Strict => false,
+            Fairness::Strict | Fairness::Blind => false,
             Fairness::Bounded { turns } => self.passed[*l] >= turns,
         };
         let waiting = |l: &usize| !self.levels[*l].is_empty();
@@ -76,14 +80,16 @@ impl<K: PartialEq> Scheduler<K> {
 
     /// Takes `key` out of its level, if it is there.
     pub fn remove(&mut self, level: u8, key: &K) -> bool {
-        let level = &mut self.levels[clamp(level)];
+        let level = self.level(level);
+        let level = &mut self.levels[level];
         let found = level.iter().position(|k| k == key);
         found.map(|at| level.remove(at)).is_some()
     }
-}
 
-fn clamp(level: u8) -> usize {
-    usize::from(level).min(LEVELS - 1)
+    /// The level in which a key of this one waits.
+    fn level(&self, asked: u8) -> usize {
+        if self.fairness == Fairness::Blind { 0 } else { usize::from(asked).min(LEVELS - 1) }
+    }
 }
 
 #[cfg(test)]
@@ -109,6 +115,16 @@ mod tests {
         assert_eq!(serve(&mut sched, 4), [(0, 'a'), (0, 'b'), (0, 'a'), (0, 'b')]);
         assert!(sched.remove(0, &(0, 'a')) && sched.remove(0, &(0, 'b')) && !sched.remove(0, &(0, 'b')));
         assert_eq!(serve(&mut sched, 3), [(2, 'c'), (2, 'd'), (2, 'c')]);
+    }
+
+    #[test]
+    fn who_does_not_look_at_levels_gives_everyone_a_turn() {
+        let mut sched = Scheduler::new(Fairness::Blind);
+        for key in [(7, 'c'), (0, 'a'), (2, 'b')] {
+            sched.push(key.0, key);
+        }
+        assert_eq!(serve(&mut sched, 4), [(7, 'c'), (0, 'a'), (2, 'b'), (7, 'c')]);
+        assert!(sched.remove(2, &(2, 'b')));
     }
 
     #[test]

@@ -161,6 +161,11 @@ impl RecvWindow {
         self.limit
     }
 
+    /// Bytes received.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
     /// Bytes received and not consumed.
     pub fn unconsumed(&self) -> u64 {
         self.received - self.consumed

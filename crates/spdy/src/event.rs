@@ -64,6 +64,8 @@ pub enum Event {
         priority: Priority,
         /// Whether there is no body.
         fin: bool,
+        /// Bytes of the frame that brought it.
+        wire_len: u32,
     },
     /// Bare streams: the peer opens one. Answer with [`Session::accept`](crate::Session::accept), or decline with
     /// [`Session::reset`](crate::Session::reset); a unidirectional one wants no answer.

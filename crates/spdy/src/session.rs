@@ -255,6 +255,13 @@ impl Session {
         self.data.is_empty() && self.control.is_empty()
     }
 
+    /// Bytes of DATA received on a stream, and up to which the peer has been given credit; `None` if the stream is gone or has no
+    /// window.
+    pub fn recv_window(&self, id: StreamId) -> Option<(u64, u64)> {
+        let recv = &self.streams.get(&id.0).filter(|_| self.has_stream_windows())?.recv;
+        Some((recv.received(), recv.limit()))
+    }
+
     /// Settings that the server asked to have back: put them in [`Config::settings`] of the next session with the same
     /// origin, address and port (§2.6.4), and forget them when cookies are cleared (§6.2).
     pub fn persisted_settings(&self) -> &[Setting] {

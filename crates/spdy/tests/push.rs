@@ -28,7 +28,7 @@ fn a_push_is_told_and_delivered_and_found() {
         let at = |want: &dyn Fn(&Event) -> bool| pair.client_events.iter().position(want).unwrap();
         let pushed = at(&|e| matches!(e, Event::Pushed { .. }));
         assert!(pushed < at(&|e| matches!(e, Event::Data { .. })));
-        let Event::Pushed { id, associated, head, response: answer, priority, fin } =
+        let Event::Pushed { id, associated, head, response: answer, priority, fin, .. } =
             &pair.client_events[pushed]
         else {
             unreachable!()

@@ -313,7 +313,7 @@ impl Spdy {
                 return self.end_if(fin, id);
             }
             Event::Headers { id, fin, .. } => return self.end_if(fin, id),
-            Event::Pushed { id, associated, head, response, priority, fin } => {
+            Event::Pushed { id, associated, head, response, priority, fin, .. } => {
                 let beside = self.streams.get(&associated).copied();
                 Happening::Pushed { stream: id, beside, head, response, priority: priority.level(), fin }
             }

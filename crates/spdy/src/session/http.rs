@@ -102,7 +102,7 @@ impl Session {
     /// A push must belong to an open request and to its origin. node-spdy's lack UNIDIRECTIONAL; they are taken as if
     /// they had it.
     pub(super) fn pushed(&mut self, syn: Syn, parts: Parts) -> Result<(), Status> {
-        let Syn { id, opening, .. } = syn;
+        let Syn { id, opening, wire_len, .. } = syn;
         let opening = Opening { unidirectional: true, ..opening };
         let Opening { priority, associated, fin, .. } = opening;
         let cost = parts.cost;
@@ -128,7 +128,8 @@ impl Session {
         stream.target = Some(target);
         stream.replied = has_response;
         let id = StreamId(id);
-        self.events.push_head(Event::Pushed { id, associated, head, response, priority, fin }, cost);
+        self.events
+            .push_head(Event::Pushed { id, associated, head, response, priority, fin, wire_len }, cost);
         self.settle(id.0);
         Ok(())
     }
