@@ -1,12 +1,14 @@
 //! Page loaders on one network stack.
 
+use std::collections::VecDeque;
+
 use base::{Chunk, Duration, Instant};
 use client::{Action, Client, ConnectionId, ConnectionRecord, Left, LoadClass};
 use page::cache::{Reuse, reuse};
-use page::{Cause, Page, ResourceId};
+use page::{Cause, Kind, Page, ResourceId};
 
 use crate::tab::Tab;
-use crate::{Config, End, Moments, Progress, Record, Trouble, priority};
+use crate::{Config, End, Moments, Pause, Progress, Record, Trouble, priority};
 
 /// One resource of a page in one load.
 #[derive(Clone, PartialEq, Debug)]
@@ -96,6 +98,9 @@ pub struct Browser<'p> {
     pipelining: Option<client::Pipelining>,
     /// What is asked for beside the page, and when, the next one last.
     beside: Vec<(Instant, ResourceId)>,
+    pause: Option<Pause>,
+    /// Media that are paused, and until when; in the order in which they go on.
+    paused: VecDeque<(Instant, ResourceId)>,
 }
 
 impl<'p> Browser<'p> {
@@ -120,6 +125,8 @@ impl<'p> Browser<'p> {
             cache: Vec::new(),
             cached: vec![None; page.resources.len()],
             beside: Vec::new(),
+            pause: config.pause,
+            paused: VecDeque::new(),
             page,
         }
     }
@@ -223,6 +230,9 @@ impl<'p> Browser<'p> {
         self.tabs.iter_mut().for_each(|tab| tab.loader.handle_timeout(now));
         self.client.handle_timeout(now);
         self.begin_beside(now);
+        while let Some((_, id)) = self.paused.pop_front_if(|(until, _)| *until <= now) {
+            self.client.resume(now, id);
+        }
         self.settle(now);
     }
 
@@ -230,7 +240,8 @@ impl<'p> Browser<'p> {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let loaders = self.tabs.iter().filter_map(|tab| tab.loader.poll_timeout());
         let beside = self.beside.last().map(|(at, _)| *at);
-        loaders.chain(self.client.poll_timeout()).chain(beside).min()
+        let goes_on = self.paused.front().map(|(until, _)| *until);
+        loaders.chain(self.client.poll_timeout()).chain(beside).chain(goes_on).min()
     }
 
     /// See [`Client::handle_resolved`].
@@ -298,6 +309,16 @@ impl<'p> Browser<'p> {
     /// The next TLS handshake to go on with; see [`Client::poll_verified`].
     pub fn poll_verified(&mut self) -> Option<ConnectionId> {
         self.client.poll_verified()
+    }
+
+    /// Whether to read from a connection; see [`Client::wants_input`].
+    pub fn wants_input(&self, id: ConnectionId) -> bool {
+        self.client.wants_input(id)
+    }
+
+    /// A connection that is to be read on; see [`Client::poll_readable`].
+    pub fn poll_readable(&mut self) -> Option<ConnectionId> {
+        self.client.poll_readable()
     }
 
     /// The visit is over: what it used is learned; see [`Client::finish_visit`].
@@ -486,13 +507,25 @@ impl<'p> Browser<'p> {
         behind.map_or(0, |n| n + 1)
     }
 
+    /// Stops reading what is played, as it passes the byte at which it is paused.
+    fn pause_media(&mut self, now: Instant, id: ResourceId, before: u64) {
+        let is_media = self.page.resources.get(id as usize).is_some_and(|r| r.kind == Kind::Media);
+        let Some(pause) = self.pause.filter(|_| is_media) else { return };
+        if before < pause.after && self.body_bytes[id as usize] >= pause.after {
+            self.client.pause(id);
+            self.paused.push_back((now + pause.length, id));
+        }
+    }
+
     fn tell_loader(&mut self, now: Instant, event: client::Event) {
         let (client::Event::Head { id, .. }
         | client::Event::Data { id, .. }
         | client::Event::Complete { id }
         | client::Event::Failed { id, .. }) = event;
         if let client::Event::Data { chunk, .. } = &event {
+            let before = self.body_bytes[id as usize];
             self.body_bytes[id as usize] += chunk.len();
+            self.pause_media(now, id, before);
         }
         let tab = self.tab_of(id);
         if tab == 0 && self.is_beside(id) {

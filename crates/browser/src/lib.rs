@@ -57,11 +57,22 @@ pub use trouble::{End, Trouble};
 pub struct Config {
     /// Factor on all of the page's computation, ≥ 0: 0 leaves the network alone, 2 is a device half as fast.
     pub compute_scale: f64,
+    /// Whether the page stops reading what it plays.
+    pub pause: Option<Pause>,
+}
+
+/// Media are paused: of each nothing more is read for a while, once so much was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pause {
+    /// Bytes of the body that are read before.
+    pub after: u64,
+    /// For how long.
+    pub length: Duration,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { compute_scale: 1.0 }
+        Self { compute_scale: 1.0, pause: None }
     }
 }
 

@@ -3,8 +3,8 @@
 use base::Duration;
 
 use crate::{
-    CHECK_PATIENCE_CHROME, Handshakes, HappyEyeballs, Pipelining, Preconnect, Racing, Retry, Timeouts,
-    Transport,
+    CHECK_PATIENCE_CHROME, Handshakes, HappyEyeballs, Pipelining, Preconnect, Racing, Retry, Stalled,
+    Timeouts, Transport,
 };
 
 /// What the client is configured with.
@@ -40,6 +40,10 @@ pub struct Config {
     /// How long an authority may take to answer about a certificate; see [`Check`](crate::Check).
     /// [`CHECK_PATIENCE_CHROME`] unless set.
     pub check_patience: Duration,
+    /// What is done about a stream that nobody reads, on a session without flow control.
+    pub stalled: Stalled,
+    /// Whether [`Client::progress`](crate::Client::progress) is kept. No unless set.
+    pub keeps_progress: bool,
 }
 
 impl Config {
@@ -61,6 +65,8 @@ impl Config {
             retry: Retry::CHROME,
             pipelining: None,
             check_patience: CHECK_PATIENCE_CHROME,
+            stalled: Stalled::default(),
+            keeps_progress: false,
         }
     }
 }

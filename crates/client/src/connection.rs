@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use base::{Chunk, Instant, RequestHead};
 
 use crate::pipeline::{Class, Pipe};
-use crate::{Config, Error, Event, Priority, Request, RequestId, Transport};
+use crate::push::Pushes;
+use crate::{Config, Error, Event, Priority, Request, RequestId, Stalled, Transport};
 
 /// A connection's number, densely from 0 in the order of opening.
 pub type ConnectionId = u32;
@@ -65,6 +66,28 @@ pub(crate) struct Active {
     /// Its place in a pipeline when it was sent, from 1; 0 if nothing ever went before or behind it.
     pub(crate) position: u32,
     stream: Option<spdy::StreamId>,
+    /// The page does not read its answer.
+    paused: bool,
+}
+
+/// What has come of an answer that the page does not read.
+struct Unread {
+    request: RequestId,
+    stream: spdy::StreamId,
+    event: Event,
+}
+
+/// How far a SPDY stream had come when bytes of it came, and how far its window let it go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// The request that it answers.
+    pub request: RequestId,
+    /// When the bytes came.
+    pub at: Instant,
+    /// Bytes of its body received by then.
+    pub received: u64,
+    /// The byte that the server may not pass until it hears of more credit.
+    pub edge: u64,
 }
 
 /// How the last HTTP/1.1 answer was framed.
@@ -104,6 +127,16 @@ pub(crate) struct Connection {
     /// What pipelining keeps of it.
     pub(crate) pipe: Pipe,
     engine: Engine,
+    pushes: Pushes,
+    /// What is done about streams that nobody reads; `None` if they have windows.
+    stalled: Option<Stalled>,
+    unread: Vec<Unread>,
+    /// Bytes of it, and the most there were.
+    unread_bytes: u64,
+    pub(crate) unread_max: u64,
+    /// Requests whose streams were ended because nobody read them.
+    killed: Vec<RequestId>,
+    pub(crate) progress: Option<Vec<Progress>>,
     events: VecDeque<(Event, Framed)>,
     /// That of the event last taken, if it was a head.
     pub(crate) framed: Framed,
@@ -121,6 +154,8 @@ impl Connection {
             }
         };
         let record_opened = record.opened;
+        let bounded = config.spdy.flow_control != spdy::FlowControl::None;
+        let stalled = (!bounded).then_some(config.stalled);
         Self {
             state: State::Connecting,
             idle_since: record_opened,
@@ -136,6 +171,13 @@ impl Connection {
             returned: Vec::new(),
             pipe: Pipe::default(),
             engine,
+            pushes: Pushes::default(),
+            stalled,
+            unread: Vec::new(),
+            unread_bytes: 0,
+            unread_max: 0,
+            killed: Vec::new(),
+            progress: config.keeps_progress.then(Vec::new),
             events: VecDeque::new(),
             framed: Framed::default(),
             spent: false,
@@ -180,7 +222,8 @@ impl Connection {
         }
     }
 
-    /// Hands a request to the engine; returns how many bytes its head takes on the wire.
+    /// Hands a request to the engine; returns how many bytes its head takes on the wire. One that a push answers takes none, and
+    /// what is here of its answer is told at once.
     pub(crate) fn send_request(
         &mut self,
         id: RequestId,
@@ -188,6 +231,9 @@ impl Connection {
         head: &RequestHead,
         priority: Priority,
     ) -> Result<u64, String> {
+        if request.body_len == 0 && !request.resuming && self.claim(id, &request.head) {
+            return Ok(0);
+        }
         self.record.requests += 1;
         let body = Chunk::Body(base::BodyRange { source: id, start: 0, len: request.body_len });
         let before = self.head_bytes_sent();
@@ -209,8 +255,29 @@ impl Connection {
             first.position = first.position.max(1);
         }
         let position = if behind > 0 && stream.is_none() { behind + 1 } else { 0 };
-        self.active.push(Active { request: id, position, stream });
+        self.active.push(Active { request: id, position, stream, paused: false });
         Ok(self.head_bytes_sent() - before)
+    }
+
+    /// Whether a push answers a request.
+    fn claim(&mut self, id: RequestId, head: &RequestHead) -> bool {
+        let Engine::Spdy(session) = &mut self.engine else { return false };
+        let Some(pushed) = self.pushes.claim(head) else { return false };
+        let mut tell = |event| self.events.push_back((event, Framed::default()));
+        if let Some((head, wire_len)) = pushed.response {
+            tell(Event::Head { id, head, wire_len });
+        }
+        for chunk in pushed.body {
+            session.consume(pushed.stream, chunk.len());
+            tell(Event::Data { id, chunk });
+        }
+        if pushed.fin {
+            tell(Event::Complete { id });
+        } else {
+            let stream = Some(pushed.stream);
+            self.active.push(Active { request: id, position: 0, stream, paused: false });
+        }
+        true
     }
 
     fn head_bytes_sent(&self) -> u64 {
@@ -235,13 +302,13 @@ impl Connection {
             Engine::Spdy(session) => {
                 let outcome = session.handle_input(now, chunk).map_err(|e| e.to_string());
                 self.wants_to_send = true; // credit, a reset, a PING's echo
-                self.drain_spdy();
+                self.drain_spdy(now);
                 outcome
             }
         }
     }
 
-    pub(crate) fn handle_eof(&mut self) -> Result<(), String> {
+    pub(crate) fn handle_eof(&mut self, now: Instant) -> Result<(), String> {
         if self.state == State::Closed {
             return Ok(());
         }
@@ -254,7 +321,7 @@ impl Connection {
             }
             Engine::Spdy(session) => {
                 session.handle_eof();
-                self.drain_spdy();
+                self.drain_spdy(now);
             }
         }
         Ok(())
@@ -284,11 +351,27 @@ impl Connection {
         }
     }
 
-    fn drain_spdy(&mut self) {
+    fn drain_spdy(&mut self, now: Instant) {
         let Engine::Spdy(session) = &mut self.engine else { unreachable!("called for SPDY") };
         while let Some(event) = session.poll_event() {
-            if let spdy::Event::Data { id, chunk, .. } = &event {
+            let event = match self.pushes.take(event) {
+                Ok(unwanted) => {
+                    unwanted.into_iter().for_each(|id| session.reset(id, spdy::Status::CANCEL));
+                    continue;
+                }
+                Err(event) => event,
+            };
+            let at = event.stream().and_then(|s| self.active.iter().position(|a| a.stream == Some(s)));
+            let paused = at.is_some_and(|at| self.active[at].paused);
+            if let spdy::Event::Data { id, chunk, .. } = &event
+                && !paused
+            {
                 session.consume(*id, chunk.len()); // the page takes what arrives at once
+            }
+            if let (spdy::Event::Data { id, .. }, Some(at), Some(progress)) = (&event, at, &mut self.progress)
+                && let Some((received, edge)) = session.recv_window(*id)
+            {
+                progress.push(Progress { request: self.active[at].request, at: now, received, edge });
             }
             if let spdy::Event::GoAway { unprocessed, .. } = &event {
                 self.spent = true;
@@ -297,16 +380,27 @@ impl Connection {
                 let why = || Error::ConnectionLost("the server is going away".to_owned());
                 self.returned.extend(returned.map(|id| (id, why())));
             }
-            let Some(at) = event.stream().and_then(|s| self.active.iter().position(|a| a.stream == Some(s)))
-            else {
-                continue;
-            };
+            let Some(at) = at else { continue };
             let id = self.active[at].request;
             let fin = match event {
                 spdy::Event::Response { head, fin, wire_len, .. } => {
                     self.events
                         .push_back((Event::Head { id, head, wire_len: wire_len.into() }, Framed::default()));
                     fin
+                }
+                spdy::Event::Data { id: stream, chunk, fin } if paused => {
+                    self.unread_bytes += chunk.len();
+                    self.unread_max = self.unread_max.max(self.unread_bytes);
+                    self.unread.push(Unread { request: id, stream, event: Event::Data { id, chunk } });
+                    if fin {
+                        self.active.remove(at);
+                        self.unread.push(Unread { request: id, stream, event: Event::Complete { id } });
+                    } else if self.stalled == Some(Stalled::Kill) && self.unread_bytes > Stalled::KILL_AT {
+                        session.reset(stream, spdy::Status::CANCEL);
+                        self.active.remove(at);
+                        self.killed.push(id);
+                    }
+                    continue;
                 }
                 spdy::Event::Data { chunk, fin, .. } => {
                     if !chunk.is_empty() {
@@ -332,6 +426,35 @@ impl Connection {
                 self.events.push_back((Event::Complete { id }, Framed::default()));
             }
         }
+    }
+
+    /// The page reads no more of an answer.
+    pub(crate) fn pause(&mut self, id: RequestId) {
+        self.active.iter_mut().filter(|a| a.request == id).for_each(|a| a.paused = true);
+    }
+
+    /// The page reads an answer on: what has come is told. Whether the rest will not come, as its stream was ended.
+    pub(crate) fn resume(&mut self, id: RequestId) -> bool {
+        self.active.iter_mut().filter(|a| a.request == id).for_each(|a| a.paused = false);
+        for Unread { stream, event, .. } in self.unread.extract_if(.., |u| u.request == id) {
+            if let (Engine::Spdy(session), Event::Data { chunk, .. }) = (&mut self.engine, &event) {
+                self.unread_bytes -= chunk.len();
+                session.consume(stream, chunk.len());
+            }
+            self.events.push_back((event, Framed::default()));
+        }
+        let before = self.killed.len();
+        self.killed.retain(|killed| *killed != id);
+        self.killed.len() < before
+    }
+
+    /// Whether to read from the transport.
+    pub(crate) fn wants_input(&self) -> bool {
+        let blocks = match &self.engine {
+            Engine::Http1(_) => true,
+            Engine::Spdy(_) => self.stalled == Some(Stalled::Block),
+        };
+        !blocks || !self.active.iter().any(|a| a.paused)
     }
 
     pub(crate) fn poll_event(&mut self) -> Option<Event> {

@@ -1,8 +1,8 @@
 //! Which hosts of a page speak the new protocol, while the others do not: the years in which it spread.
 //!
 //! "First party" is what a site's owner controls. The registrable domain is a first guess at it, and a poor one: the pictures
-//! of `ebay.com` come from `ebayimg.com`. Whoever runs an experiment supplies lists of who owns what; the domains at which
-//! names are registered are the public suffix list's to know, so that they are given too.
+//! of `ebay.com` come from `ebayimg.com`. Whoever runs an experiment supplies lists of who owns what; for what is in none of
+//! them, the guess holds.
 
 /// Domains that belong together.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -18,6 +18,30 @@ impl Ownership {
         let within = domains.filter(|(_, domain)| is_within(host, domain));
         within.max_by_key(|(i, domain)| (domain.len(), std::cmp::Reverse(*i))).map(|(i, _)| i)
     }
+
+    /// Whether two hosts are one party's: an owner's, or, where neither has one, of one [`registrable_domain`].
+    pub fn are_one(&self, a: &str, b: &str) -> bool {
+        match (self.owner(a), self.owner(b)) {
+            (None, None) => registrable_domain(a).eq_ignore_ascii_case(registrable_domain(b)),
+            (a, b) => a == b,
+        }
+    }
+}
+
+/// The domain that was registered for a host: its last two labels, or three where the last is a country's and the one before says
+/// for whom names are registered there (`bbc.co.uk`). That is crude: the public suffix list knows thousands of exceptions, so that
+/// `a.github.io` and `b.github.io` are taken for one party here. [`Ownership`] sets such cases right. An address is its own.
+pub fn registrable_domain(host: &str) -> &str {
+    const FOR_WHOM: [&str; 12] =
+        ["ac", "co", "com", "edu", "go", "gob", "gov", "ne", "net", "nom", "or", "org"];
+    if host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok() {
+        return host;
+    }
+    let mut labels = host.rsplit('.');
+    let (last, second) = (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
+    let of_country = last.len() == 2 && FOR_WHOM.iter().any(|w| second.eq_ignore_ascii_case(w));
+    let dots = if of_country { 3 } else { 2 };
+    host.rmatch_indices('.').nth(dots - 1).map_or(host, |(at, _)| &host[at + 1..])
 }
 
 /// Whether `host` is `domain` or a name below it.
@@ -34,7 +58,7 @@ pub enum Deployment {
     Everywhere,
     /// The page's host alone.
     PageHost,
-    /// Hosts with the page host's owner. A page host that nobody owns stands for itself.
+    /// The page host's party; see [`Ownership::are_one`].
     FirstParty(Ownership),
     /// These hosts.
     Hosts(Vec<String>),
@@ -46,10 +70,7 @@ impl Deployment {
         match self {
             Deployment::Everywhere => true,
             Deployment::PageHost => host.eq_ignore_ascii_case(page_host),
-            Deployment::FirstParty(ownership) => {
-                let owner = ownership.owner(page_host);
-                host.eq_ignore_ascii_case(page_host) || (owner.is_some() && owner == ownership.owner(host))
-            }
+            Deployment::FirstParty(ownership) => ownership.are_one(page_host, host),
             Deployment::Hosts(hosts) => hosts.iter().any(|h| h.eq_ignore_ascii_case(host)),
         }
     }
@@ -80,6 +101,32 @@ mod tests {
         let owners = Ownership { owners: vec![vec!["co.example".into()], vec!["cdn.co.example".into()]] };
         assert_eq!(owners.owner("a.cdn.co.example"), Some(1));
         assert_eq!(owners.owner("www.co.example"), Some(0));
+    }
+
+    #[test]
+    fn the_registrable_domain_has_two_labels_or_three_under_a_country() {
+        for (host, domain) in [
+            ("www.cnn.com", "cnn.com"),
+            ("cnn.com", "cnn.com"),
+            ("i.cdn.turner.com", "turner.com"),
+            ("www.bbc.co.uk", "bbc.co.uk"),
+            ("bbc.co.uk", "bbc.co.uk"),
+            ("a.b.example.de", "example.de"),
+            ("localhost", "localhost"),
+            ("192.0.2.1", "192.0.2.1"),
+            ("[2001:db8::1]", "[2001:db8::1]"),
+        ] {
+            assert_eq!(registrable_domain(host), domain);
+        }
+    }
+
+    #[test]
+    fn hosts_are_one_partys_by_owner_or_else_by_domain() {
+        let owners = owners();
+        assert!(owners.are_one("i.ebayimg.com", "www.ebay.com"));
+        assert!(owners.are_one("a.strangers.example", "B.Strangers.example"));
+        assert!(!owners.are_one("a.strangers.example", "www.ebay.com"));
+        assert!(!Ownership::default().are_one("i.ebayimg.com", "www.ebay.com"), "no list, no way to know");
     }
 
     #[test]

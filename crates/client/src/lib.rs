@@ -19,6 +19,8 @@
 //!   has received something, or that lay idle before the request, is a reused one. So is a request sent again that a
 //!   SPDY server says it has not looked at (GOAWAY, REFUSED_STREAM). Chrome does so whatever the method.
 //! * Names that are addresses need no look-up.
+//! * What a SPDY server pushes waits until the page asks for it, and is then the answer.
+//! * What the page does not read ([`Client::pause`]) is held back by flow control; where there is none, by [`Stalled`].
 //!
 //! What else browsers have tried is there to be switched on, each in a file of its own: limits on waiting and idling
 //! ([`Timeouts`]), a second connection for one that takes long ([`Racing`]), addresses that race ([`HappyEyeballs`]),
@@ -42,6 +44,7 @@ mod pool;
 mod pooling;
 mod preconnect;
 mod predictor;
+mod push;
 mod race;
 mod request;
 mod resolver;
@@ -49,6 +52,7 @@ mod retry;
 mod secure;
 mod timer;
 mod transport;
+mod unread;
 
 use base::{Chunk, Instant, RequestHead};
 
@@ -56,8 +60,8 @@ use check::Checks;
 pub use check::{CHECK_PATIENCE_CHROME, CHECK_PATIENCE_FIREFOX, Check};
 pub use config::{Config, Host, HostFacts};
 use connection::{Connection, State};
-pub use connection::{ConnectionId, ConnectionRecord, Purpose};
-pub use deployment::{Deployment, Ownership};
+pub use connection::{ConnectionId, ConnectionRecord, Progress, Purpose};
+pub use deployment::{Deployment, Ownership, registrable_domain};
 use dial::Dial;
 pub use dial::{AddressOrder, Family, HappyEyeballs};
 pub use event::{Action, Error, Event};
@@ -77,6 +81,7 @@ pub use secure::{Handshakes, Secure};
 pub use timer::Timeouts;
 use timer::{Timer, Timers};
 pub use transport::{Transport, UnknownTransport};
+pub use unread::Stalled;
 
 /// A browser's network stack.
 ///
@@ -110,6 +115,8 @@ pub struct Client {
     events: std::collections::VecDeque<Event>,
     dirty: std::collections::VecDeque<ConnectionId>,
     secures: std::collections::VecDeque<Secure>,
+    /// Connections that are to be read again.
+    readable: std::collections::VecDeque<ConnectionId>,
     timers: Timers,
     lookahead: Lookahead,
     learned: Learned,
@@ -140,6 +147,7 @@ impl Client {
             events: Default::default(),
             dirty: Default::default(),
             secures: Default::default(),
+            readable: Default::default(),
             timers: Timers::default(),
             lookahead: Lookahead::default(),
             learned: Learned::new(),
@@ -183,6 +191,12 @@ impl Client {
     /// What is known of every connection opened, in the order of their numbers.
     pub fn connections(&self) -> impl Iterator<Item = &ConnectionRecord> {
         self.connections.iter().map(|c| &c.record)
+    }
+
+    /// How far SPDY streams had come and might go on, at each of their pieces in the order of connections; nothing unless
+    /// [`Config::keeps_progress`] is set.
+    pub fn progress(&self) -> impl Iterator<Item = &Progress> {
+        self.connections.iter().flat_map(|c| c.progress.iter().flatten())
     }
 
     /// Names looked up so far.
@@ -299,7 +313,7 @@ impl Client {
 
     /// The peer will send no more on this connection.
     pub fn handle_eof(&mut self, now: Instant, id: ConnectionId) {
-        let outcome = self.connections[id as usize].handle_eof();
+        let outcome = self.connections[id as usize].handle_eof(now);
         self.after_input(now, id, outcome);
         self.lose(now, id, "closed by the peer");
     }

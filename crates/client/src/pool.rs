@@ -278,6 +278,10 @@ impl Client {
         self.time_pipeline(connection);
         self.learn(id, host, connection);
         self.mark_dirty(connection);
+        // Of a push there is an answer at once.
+        while let Some(event) = self.connections[connection as usize].poll_event() {
+            self.pass_on(now, event);
+        }
     }
 
     pub(crate) fn mark_dirty(&mut self, id: ConnectionId) {

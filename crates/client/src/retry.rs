@@ -350,7 +350,9 @@ impl Client {
 
     /// Whether answers may have to be compared with what came before.
     fn keeps_heads(&self) -> bool {
-        self.config.retry.resume || self.config.pipelining.is_some()
+        self.config.retry.resume
+            || self.config.pipelining.is_some()
+            || self.config.stalled == crate::Stalled::Kill
     }
 
     /// What a request is sent with beyond what was asked for: the range that the page lacks, if the server gave to understand that

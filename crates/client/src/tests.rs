@@ -11,6 +11,7 @@ mod handshakes;
 mod loads;
 mod pipelines;
 mod preconnect;
+mod push;
 mod racing;
 mod retrying;
 mod sharing;

@@ -9,7 +9,7 @@ use load::Setup;
 fn main() {
     let pages = page::corpus::generate("2012", 1, 1).expect("a built-in corpus");
     let setup = Setup::new(Transport::Spdy(spdy::Version::V3_1));
-    let mut browser = setup.browser(&pages[0]);
+    let mut browser = setup.browser(&pages[0], |_| None);
     let now = Instant::ZERO;
     browser.start(now);
     while let Some(action) = browser.poll_action() {

@@ -47,6 +47,11 @@ pub struct Load {
     pub computed: Duration,
     /// When the world stopped.
     pub ended: Instant,
+    /// Bytes of answers that had come and the page had not read, at most.
+    pub unread_max: u64,
+    /// How far SPDY streams had come, and how far their windows let them go on, at each of their pieces; only if
+    /// [`Setup::keeps_progress`] is set.
+    pub progress: Vec<client::Progress>,
     /// What the browser remembers of it, and of what [`Setup::memory`] held.
     pub memory: Memory,
     /// Resources that were not had at the first try, or not at all: what was tried, and what happened. In the page's order.

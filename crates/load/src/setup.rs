@@ -51,6 +51,8 @@ pub struct Setup {
     pub ipv6: Option<Ipv6>,
     /// What is loaded beside the page.
     pub tabs: Tabs,
+    /// Whether [`Load::progress`](crate::Load::progress) is kept. No unless set: it is large.
+    pub keeps_progress: bool,
 }
 
 impl Setup {
@@ -79,6 +81,7 @@ impl Setup {
             servers: Servers::default(),
             ipv6: None,
             tabs: Tabs::default(),
+            keeps_progress: false,
         }
     }
 }
@@ -114,26 +117,74 @@ impl Setup {
         let mut config = client::Config {
             connections_per_host: self.connections_per_host,
             spdy: self.spdy.clone(),
+            keeps_progress: self.keeps_progress,
             ..client::Config::new(self.transport)
         };
         self.techniques.apply(&mut config);
         config
     }
 
-    /// The browser that the setup asks for, about to load `page`, which must be [furnished](Setup::furnish).
-    pub fn browser<'p>(&'p self, page: &'p Page) -> browser::Browser<'p> {
+    /// For every host of `page`, the first host that has its address: itself, unless [`Techniques::pooling`] is on.
+    pub fn addresses(&self, page: &Page) -> Vec<u32> {
+        let first = |(id, host): (u32, &page::Host)| {
+            let earlier = (0..id).zip(&page.hosts);
+            let is_one =
+                |(_, other): &(u32, &page::Host)| self.techniques.owners.are_one(&other.name, &host.name);
+            earlier.filter(|_| self.techniques.pooling).find(is_one).map_or(id, |(other, _)| other)
+        };
+        (0..).zip(&page.hosts).map(first).collect()
+    }
+
+    /// What each host of `page` adds to the access link's round trip: hosts of one address are in one place.
+    pub fn distances(&self, page: &Page) -> Vec<Duration> {
+        let extra = self.host_rtt.extra(page);
+        self.addresses(page).into_iter().map(|at| extra[at as usize]).collect()
+    }
+
+    /// The servers of `page`: the hosts of each, of one address, port and scheme. A host of its own has one of its own.
+    pub fn servers(&self, page: &Page) -> Vec<Vec<u32>> {
+        let addresses = self.addresses(page);
+        let place = |id: u32| {
+            let host = &page.hosts[id as usize];
+            (addresses[id as usize], host.port, self.secures(host))
+        };
+        let mut servers: Vec<Vec<u32>> = Vec::new();
+        for id in 0..page.hosts.len() as u32 {
+            match servers.iter_mut().find(|hosts| place(hosts[0]) == place(id)) {
+                Some(hosts) => hosts.push(id),
+                None => servers.push(vec![id]),
+            }
+        }
+        servers
+    }
+
+    /// The browser that the setup asks for, about to load `page`, which must be [furnished](Setup::furnish); `address` is that of a
+    /// host, asked only where hosts share one.
+    pub fn browser<'p>(
+        &'p self,
+        page: &'p Page,
+        address: impl Fn(u32) -> Option<std::net::IpAddr>,
+    ) -> browser::Browser<'p> {
         let secured = page.hosts.iter().map(|host| self.secures(host));
-        let config = browser::Config { compute_scale: self.compute_scale };
+        let config = browser::Config { compute_scale: self.compute_scale, pause: self.techniques.pause };
         let mut browser = browser::Browser::new(page, config, self.client(), secured.collect());
         self.open_tabs(&mut browser, page);
+        let certificates = self.techniques.pooling.then(|| self.addresses(page));
         let (checks, mut of_host) = self.checks(page);
         for (id, host) in (0..).zip(&page.hosts) {
-            let transport = self.host_transport(page, host);
-            let transport = (transport != self.transport).then_some(transport);
+            let transport = Some(self.host_transport(page, host)).filter(|t| *t != self.transport);
+            let certificate = certificates.as_ref().map(|c| c[id as usize]);
             let checks = of_host.get_mut(id as usize).map(std::mem::take).unwrap_or_default();
-            let (addresses, aside) = (self.addresses(id, host), is_beside(host));
-            if transport.is_some() || !checks.is_empty() || !addresses.is_empty() || aside {
-                let facts = client::HostFacts { transport, checks, addresses, aside, ..Default::default() };
+            let mut addresses = self.family_addresses(certificate.unwrap_or(id), host);
+            if addresses.is_empty() && certificate.is_some() {
+                addresses.extend(address(id));
+            }
+            let aside = is_beside(host);
+            let shares = certificate.is_some();
+            if transport.is_some() || shares || !checks.is_empty() || !addresses.is_empty() || aside {
+                // Of one address and certificate, ports still tell apart.
+                let port = certificate.map(|_| host.port);
+                let facts = client::HostFacts { transport, checks, addresses, port, certificate, aside };
                 browser.describe(id, facts);
             }
             if let Some(known) = self.memory.pipelining.iter().find(|known| known.host == origin_of(host)) {
@@ -155,7 +206,7 @@ impl Setup {
 
     /// The addresses of a host, if there is one of IPv6 among them; both are made up of its number, for documentation only
     /// (RFC 3849) and for private use (RFC 1918).
-    fn addresses(&self, id: u32, host: &page::Host) -> Vec<std::net::IpAddr> {
+    fn family_addresses(&self, id: u32, host: &page::Host) -> Vec<std::net::IpAddr> {
         if !self.ipv6.as_ref().is_some_and(|ipv6| ipv6.has(&host.name)) {
             return Vec::new();
         }

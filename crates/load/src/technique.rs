@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use base::Duration;
 use client::{
-    Deployment, Handshakes, HappyEyeballs, HostState, LearnedRow, Pipelining, Preconnect, Racing, Retry,
-    SuccessorRow, Timeouts, Transport,
+    Deployment, Handshakes, HappyEyeballs, HostState, LearnedRow, Ownership, Pipelining, Preconnect, Racing,
+    Retry, Stalled, SuccessorRow, Timeouts, Transport,
 };
 use page::Page;
 
@@ -38,6 +38,18 @@ pub struct Techniques {
     pub revisit: Option<Duration>,
     /// What else uses the access link.
     pub traffic: Option<Traffic>,
+    /// Whether a party's hosts share an address and a certificate, and the client a session for them where they also share a port
+    /// and TLS (SPDY/3 §2.6.9). Whose a host is, [`Techniques::owners`] says.
+    pub pooling: bool,
+    /// Hosts that are one party's, beside those of one registrable domain.
+    pub owners: Ownership,
+    /// Whether SPDY servers push with a document what it is sure to need of its host:
+    /// [`origin::Recording::with_automatic_pushes`].
+    pub push: bool,
+    /// Whether the page stops reading what it plays.
+    pub pause: Option<browser::Pause>,
+    /// What the client does about that on a SPDY session without flow control.
+    pub stalled: Stalled,
 }
 
 impl Default for Techniques {
@@ -55,6 +67,11 @@ impl Default for Techniques {
             certificates: Certificates::UNASKED,
             revisit: None,
             traffic: None,
+            pooling: false,
+            owners: Ownership::default(),
+            push: false,
+            pause: None,
+            stalled: Stalled::default(),
         }
     }
 }
@@ -71,6 +88,8 @@ impl Techniques {
         config.retry = self.retry;
         config.timeouts = self.timeouts;
         config.check_patience = self.certificates.patience;
+        config.pooling = self.pooling;
+        config.stalled = self.stalled;
     }
 
     /// What carries the requests of a host of `page` in a load over `transport`.

@@ -31,8 +31,7 @@ use content::Content;
 /// fields are the recorded ones less `Content-Length`. [Give it bodies](Self::with_bodies), and it is for the live world.
 pub struct Recording<P> {
     page: P,
-    /// The only host that is served, whatever authority is asked for.
-    host: Option<u32>,
+    served: Served,
     think: Think,
     matching: Matching,
     /// By host, path and method, then in recorded order.
@@ -43,6 +42,26 @@ pub struct Recording<P> {
     pushes: BTreeMap<ResourceId, Vec<ResourceId>>,
     /// What breaks, and how often each resource was asked for.
     faults: Option<(Faults, BTreeMap<ResourceId, u32>)>,
+}
+
+/// Which of the page's hosts are served.
+enum Served {
+    /// All, told apart by the authority, scheme and port as far as that goes.
+    All,
+    /// This one, whatever authority is asked for.
+    One(u32),
+    /// These, told apart by the authority.
+    Sharing(Vec<u32>),
+}
+
+impl Served {
+    fn has(&self, host: u32) -> bool {
+        match self {
+            Served::All => true,
+            Served::One(one) => *one == host,
+            Served::Sharing(hosts) => hosts.contains(&host),
+        }
+    }
 }
 
 /// One recorded response.
@@ -75,21 +94,26 @@ impl<P: Deref<Target = Page>> Recording<P> {
     /// a recording may be served from any port, in the clear or over TLS. An IP address, `localhost` or nothing means the
     /// page's own host. Other authorities than the recorded ones get 404.
     pub fn new(page: P, think: Think, matching: Matching) -> Self {
-        Self::with(page, None, think, matching)
+        Self::with(page, Served::All, think, matching)
     }
 
     /// Host number `host` of `page`, whatever authority is asked for, and exactly what was recorded.
     pub fn of_host(page: P, host: u32, think: Think) -> Self {
-        Self::with(page, Some(host), think, Matching::Exact)
+        Self::with(page, Served::One(host), think, Matching::Exact)
     }
 
-    fn with(page: P, host: Option<u32>, think: Think, matching: Matching) -> Self {
-        let served = |r: &Resource| host.is_none_or(|host| r.host == host);
-        let resources = (0..).zip(&page.resources).filter(|(_, r)| served(r));
+    /// These hosts of `page`, which share a server, and exactly what was recorded. Who asks for another is answered 421 (RFC 9110
+    /// §15.5.20).
+    pub fn of_hosts(page: P, hosts: Vec<u32>, think: Think) -> Self {
+        Self::with(page, Served::Sharing(hosts), think, Matching::Exact)
+    }
+
+    fn with(page: P, served: Served, think: Think, matching: Matching) -> Self {
+        let resources = (0..).zip(&page.resources).filter(|(_, r)| served.has(r.host));
         let mut entries: Vec<_> = resources.map(|(resource, _)| Entry { resource, given: 0 }).collect();
         let of = |entry: &Entry| key(&page.resources[entry.resource as usize]);
         entries.sort_by(|a, b| of(a).cmp(&of(b))); // stable: recorded order stays
-        Self { page, host, think, matching, entries, content: None, pushes: BTreeMap::new(), faults: None }
+        Self { page, served, think, matching, entries, content: None, pushes: BTreeMap::new(), faults: None }
     }
 
     /// The same, with answers that break.
@@ -114,9 +138,10 @@ impl<P: Deref<Target = Page>> Recording<P> {
 
     /// The recorded response that a request gets; if it was recorded several times, the next in turn.
     pub fn find(&mut self, request: &RequestHead) -> Option<Found> {
-        let host = match self.host {
-            Some(host) => host,
-            None => host_of(&self.page, &request.scheme, &request.authority)?,
+        let host = match &self.served {
+            Served::One(host) => *host,
+            Served::All => host_of(&self.page, &request.scheme, &request.authority)?,
+            Served::Sharing(_) => self.sharing(&request.authority)?,
         };
         if let Some(resource) = self.next((host, &request.path, &request.method)) {
             return Some(Found { resource, tier: Tier::Exact });
@@ -127,6 +152,14 @@ impl<P: Deref<Target = Page>> Recording<P> {
         let head = request.method == "HEAD";
         self.find_close(host, &request.path, &request.method)
             .or_else(|| head.then(|| self.find_close(host, &request.path, b"GET")).flatten())
+    }
+
+    /// Of the hosts that share a server, the one that is meant.
+    fn sharing(&self, authority: &[u8]) -> Option<u32> {
+        let Served::Sharing(hosts) = &self.served else { return None };
+        let named =
+            |h: &&u32| self.page.hosts[**h as usize].authority().as_bytes().eq_ignore_ascii_case(authority);
+        hosts.iter().find(named).copied()
     }
 
     /// The entry of this key whose turn it is.
@@ -203,7 +236,11 @@ impl<P: Deref<Target = Page>> Site for Recording<P> {
     }
 
     fn answer(&mut self, request: &RequestHead, found: Option<Found>) -> Answer {
-        let Some(Found { resource, tier }) = found else { return Answer::bare(404) };
+        let Some(Found { resource, tier }) = found else {
+            let shares = matches!(self.served, Served::Sharing(_));
+            let misdirected = shares && self.sharing(&request.authority).is_none();
+            return Answer::bare(if misdirected { 421 } else { 404 });
+        };
         let pushes = if request.method == "GET" { self.pushes_with(resource, request) } else { Vec::new() };
         let whole = self.recorded(resource);
         // RFC 9110 §13.2.2: these conditions go before the range.

@@ -32,13 +32,25 @@ pub struct Server<'p> {
 impl<'p> Server<'p> {
     /// The server of host number `host` of `page`.
     pub fn new(page: &'p Page, host: u32, think: Think) -> Self {
+        Self::serving(page, host, Recording::of_host(page, host, think))
+    }
+
+    /// The server that these hosts of `page` share; the first stands for their scheme.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn of_hosts(page: &'p Page, hosts: Vec<u32>, think: Think) -> Self {
+        Self::serving(page, hosts[0], Recording::of_hosts(page, hosts, think))
+    }
+
+    fn serving(page: &'p Page, host: u32, site: Recording<&'p Page>) -> Self {
         let scheme = Bytes::from_static(page.hosts[host as usize].scheme().as_bytes());
-        Self {
-            site: Recording::of_host(page, host, think),
-            scheme,
-            connections: Vec::new(),
-            behaviour: Behaviour::default(),
-        }
+        Self { site, scheme, connections: Vec::new(), behaviour: Behaviour::default() }
+    }
+
+    /// The same, pushing what [`Recording::with_automatic_pushes`] says.
+    pub fn with_automatic_pushes(self) -> Self {
+        Self { site: self.site.with_automatic_pushes(), ..self }
     }
 
     /// The same, with answers that break.

@@ -6,7 +6,7 @@ use link::{Path, PathStats};
 
 use crate::names::Names;
 use crate::queue::{Event, Side};
-use crate::world::{Crossing, Host, World};
+use crate::world::{Crossing, Host, World, browser};
 
 /// What is over, and must still be counted, or be told from what is there.
 #[derive(Default)]
@@ -63,7 +63,7 @@ impl Past {
     }
 }
 
-impl Host<'_> {
+impl Host {
     /// Whether no packet reaches it any more.
     pub(crate) fn is_gone(&self, now: Instant) -> bool {
         self.vanishes.is_some_and(|at| at <= now)
@@ -92,7 +92,8 @@ impl World<'_> {
     /// Resets a connection whose answer is cut off, once the client has what there is of it.
     pub(crate) fn reset_if_broken(&mut self, id: u32) {
         let entry = &mut self.connections[id as usize];
-        let (server, tcp) = (&self.hosts[entry.host as usize].server, &mut entry.server.tcp);
+        let server = &self.servers[self.hosts[entry.host as usize].server];
+        let tcp = &mut entry.server.tcp;
         let all_there = tcp.unsent() == 0 && tcp.bytes_in_flight() == 0;
         if !entry.server.over && all_there && server.wants_reset(entry.at_server) {
             entry.server.over = true;
@@ -134,7 +135,7 @@ impl World<'_> {
         for record in &mut self.past.records {
             record.closed = record.closed.or(Some(self.now));
         }
-        self.browser = self.setup.browser(self.page);
+        self.browser = browser(self.page, self.setup);
         self.browser.resume(kept);
         self.names = self.fresh_names();
         for id in 0..self.connections.len() as u32 {

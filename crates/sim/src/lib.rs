@@ -11,7 +11,7 @@
 //!
 //! # What is modelled, and how far
 //!
-//! * Each host has its own address and its own server; every connection is its own pair of TCP endpoints. All share
+//! * Each host has its own address and its own server, unless the setup lets hosts of one party share theirs; every connection is its own pair of TCP endpoints. All share
 //!   the access link, whose queues are the only ones.
 //! * A name is looked up once; question and answer cross the access link. The name server stands at its far end.
 //! * Servers are never short of processor time: a response is ready after its own thinking time, whatever else the

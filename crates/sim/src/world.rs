@@ -1,6 +1,7 @@
 //! The world's parts and its course.
 
 use std::collections::VecDeque;
+use std::net::Ipv4Addr;
 
 use base::{Chunk, Duration, Instant, Rng};
 use browser::Browser;
@@ -49,9 +50,11 @@ impl link::Packet for Crossing {
     }
 }
 
-/// A host besides its connections: its server, and the packets between it and the access link.
-pub(crate) struct Host<'p> {
-    pub(crate) server: origin::Server<'p>,
+/// A host besides its connections: whose server it has, and the packets between it and the access link.
+pub(crate) struct Host {
+    pub(crate) server: usize,
+    /// The first host that has its address.
+    address: u32,
     tls: bool,
     protocol: origin::Protocol,
     /// Connections that clients have tried to make.
@@ -93,7 +96,8 @@ pub(crate) struct World<'p> {
     pub(crate) events: EventQueue,
     pub(crate) browser: Browser<'p>,
     pub(crate) browser_alarm: Alarm,
-    pub(crate) hosts: Vec<Host<'p>>,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) servers: Vec<origin::Server<'p>>,
     pub(crate) connections: Vec<Connection>,
     pub(crate) names: Names,
     pub(crate) down: Path<Crossing>,
@@ -110,24 +114,36 @@ impl<'p> World<'p> {
     pub(crate) fn new(page: &'p Page, setup: &'p Setup, seed: u64) -> Self {
         let rng = Rng::new(seed);
         let faults = origin::Faults::new(setup.faults.hosts.clone(), rng.substream("faults"));
-        let hosts = (0..).zip(&page.hosts).zip(setup.host_rtt.extra(page)).map(|((id, host), extra)| Host {
-            server: origin::Server::new(page, id, setup.think)
-                .with_faults(faults.clone())
-                .with_behaviour(setup.servers.behaviour(&host.name)),
+        let addresses = setup.addresses(page);
+        let shared = setup.servers(page);
+        let hosts = (0..).zip(&page.hosts).zip(setup.distances(page)).map(|((id, host), extra)| Host {
+            server: shared.iter().position(|hosts| hosts.contains(&id)).expect("each host has a server"),
+            address: addresses[id as usize],
             tls: setup.secures(host),
             protocol: setup.protocol(page, host),
             dialled: 0,
             vanishes: faults.vanishes(&host.name),
             ways: Way::all(extra, setup.ipv6.as_ref()),
         });
+        let hosts = hosts.collect();
+        let servers = shared.into_iter().map(|hosts| {
+            let behaviour = setup.servers.behaviour(&page.hosts[hosts[0] as usize].name);
+            let server = match hosts[..] {
+                [host] => origin::Server::new(page, host, setup.think),
+                _ => origin::Server::of_hosts(page, hosts, setup.think),
+            };
+            let server = server.with_faults(faults.clone()).with_behaviour(behaviour);
+            if setup.techniques.push { server.with_automatic_pushes() } else { server }
+        });
         Self {
             page,
             setup,
             now: Instant::ZERO,
             events: EventQueue::default(),
-            browser: setup.browser(page),
+            browser: browser(page, setup),
             browser_alarm: Alarm::default(),
-            hosts: hosts.collect(),
+            hosts,
+            servers: servers.collect(),
             connections: Vec::new(),
             names: Names::new(setup.dns, setup.up.delay + setup.down.delay, page.hosts.len()),
             down: Path::new(&setup.down, rng.substream("link.down")),
@@ -202,7 +218,7 @@ impl<'p> World<'p> {
             Event::Origin { connection } => {
                 let entry = &mut self.connections[connection as usize];
                 if entry.origin_alarm.goes_off(now) {
-                    self.hosts[entry.host as usize].server.handle_timeout(now, entry.at_server);
+                    self.servers[self.hosts[entry.host as usize].server].handle_timeout(now, entry.at_server);
                     self.service(connection, Side::Server);
                 }
             }
@@ -238,6 +254,10 @@ impl<'p> World<'p> {
             }
             while let Some(action) = self.browser.poll_action() {
                 self.act(action);
+                quiet = false;
+            }
+            while let Some(connection) = self.browser.poll_readable() {
+                self.service(self.past.world_id(connection), Side::Client);
                 quiet = false;
             }
             while let Some(client::Secure { connection, resume }) = self.browser.poll_secure() {
@@ -308,7 +328,7 @@ impl<'p> World<'p> {
         let entry = &mut self.hosts[host as usize];
         let mut connection = Connection {
             host,
-            at_server: entry.server.accept_at(self.now, &entry.protocol),
+            at_server: self.servers[entry.server].accept_at(self.now, &entry.protocol),
             client: End::new(tcp::Endpoint::connect(self.setup.client_tcp.clone(), self.now), client),
             server: End::new(tcp::Endpoint::accept(self.setup.server_tcp.clone(), self.now), server),
             origin_alarm: Alarm::default(),
@@ -397,6 +417,9 @@ impl<'p> World<'p> {
 
     /// Takes what has arrived in order and hands it up.
     fn receive(&mut self, id: u32, side: Side) {
+        if self.at_browser(id, side).is_some_and(|id| !self.browser.wants_input(id)) {
+            return; // it waits in TCP, whose window closes
+        }
         let end = self.connections[id as usize].end(side);
         let mut left = end.tcp.readable();
         if left > 0 {
@@ -462,7 +485,7 @@ impl<'p> World<'p> {
             }
             Side::Server => {
                 let entry = &mut self.connections[id as usize];
-                let server = &mut self.hosts[entry.host as usize].server;
+                let server = &mut self.servers[self.hosts[entry.host as usize].server];
                 if let Err(error) = server.handle_input(self.now, entry.at_server, chunk) {
                     // A recorded request that no engine should have let out. The load must say so, and go on.
                     let host = &self.page.hosts[entry.host as usize].name;
@@ -491,7 +514,7 @@ impl<'p> World<'p> {
         }
         let entry = &mut self.connections[id as usize];
         if side == Side::Server {
-            let deadline = self.hosts[entry.host as usize].server.poll_timeout(entry.at_server);
+            let deadline = self.servers[self.hosts[entry.host as usize].server].poll_timeout(entry.at_server);
             self.events.arm(&mut entry.origin_alarm, deadline, Event::Origin { connection: id });
         }
         let end = self.connections[id as usize].end(side);
@@ -503,7 +526,7 @@ impl<'p> World<'p> {
         let at_browser = self.at_browser(id, Side::Client);
         loop {
             let entry = &mut self.connections[id as usize];
-            let host = entry.host as usize;
+            let server = self.hosts[entry.host as usize].server;
             let at_server = entry.at_server;
             let end = entry.end(side);
             let room = end.tcp.writable();
@@ -512,7 +535,7 @@ impl<'p> World<'p> {
             }
             let mut application = |max: u64| match side {
                 Side::Client => self.browser.poll_transmit(self.now, at_browser?, max),
-                Side::Server => self.hosts[host].server.poll_transmit(self.now, at_server, max),
+                Side::Server => self.servers[server].poll_transmit(self.now, at_server, max),
             };
             let chunk = match &mut end.tls {
                 None if end.open => application(room),
@@ -532,8 +555,8 @@ impl<'p> World<'p> {
             self.reset_if_broken(id);
         }
         let entry = &mut self.connections[id as usize];
-        let wants_close =
-            side == Side::Server && self.hosts[entry.host as usize].server.wants_close(entry.at_server);
+        let server = &self.servers[self.hosts[entry.host as usize].server];
+        let wants_close = side == Side::Server && server.wants_close(entry.at_server);
         let end = entry.end(side);
         if (end.closing || wants_close) && !end.over {
             end.closing = false;
@@ -592,7 +615,10 @@ impl<'p> World<'p> {
         let records = self.past.records.iter().cloned();
         let records = records.chain(self.browser.connections().map(|record| self.past.in_world(record)));
         let connections = records.zip(&self.connections).map(|(record, entry)| load::Connection {
-            address: record.address.map_or_else(|| address(record.host), |address| address.to_string()),
+            address: record.address.map_or_else(
+                || address(self.hosts[record.host as usize].address).to_string(),
+                |address| address.to_string(),
+            ),
             record,
             client: entry.client.tcp.stats().clone(),
             server: entry.server.tcp.stats().clone(),
@@ -615,15 +641,22 @@ impl<'p> World<'p> {
             up: self.past.up.and_then(self.up.stats()),
             computed: self.past.computed + self.browser.computed(),
             ended: self.now,
+            unread_max: self.browser.client().unread_max(),
+            progress: self.browser.client().progress().copied().collect(),
             memory: self.setup.remembered(&self.browser),
             troubles,
-            repeated: self.hosts.iter().flat_map(|host| host.server.repeats()).collect(),
+            repeated: self.servers.iter().flat_map(origin::Server::repeats).collect(),
         }
     }
 }
 
+/// A browser that begins with nothing.
+pub(crate) fn browser<'p>(page: &'p Page, setup: &'p Setup) -> Browser<'p> {
+    let addresses = setup.addresses(page);
+    setup.browser(page, |host| Some(address(addresses[host as usize]).into()))
+}
+
 /// The virtual address of a host: 10.0.0.0/8 by its index.
-fn address(host: u32) -> String {
-    let n = host + 1;
-    format!("10.{}.{}.{}", n >> 16 & 0xff, n >> 8 & 0xff, n & 0xff)
+fn address(host: u32) -> Ipv4Addr {
+    Ipv4Addr::from(10 << 24 | ((host + 1) & 0xff_ffff))
 }

@@ -143,6 +143,9 @@ impl Connection {
 
     fn read(&mut self, now: Instant, browser: &mut Browser<'_>) -> Result<(), String> {
         while let State::Open(wire) = &mut self.state {
+            if !browser.wants_input(self.id) {
+                break; // it waits in the kernel, whose window closes
+            }
             match wire.read() {
                 Ok(None) => break,
                 Ok(Some(bytes)) if bytes.is_empty() => {

@@ -49,7 +49,8 @@ struct Running<'s, 'p> {
 impl<'s, 'p: 's> Driver<'s, 'p> {
     /// A driver about to load `page`, which has the pages behind it beside it.
     pub fn new(page: &'p Page, setup: &'p Setup, stage: &'s Stage) -> Self {
-        Self { setup, stage, browser: setup.browser(page), page }
+        let address = |host: u32| stage.address(&page.hosts[host as usize].name).map(Into::into);
+        Self { setup, stage, browser: setup.browser(page, address), page }
     }
 
     /// What of a setup the browser is made with here: handshakes begin with their connections; the stage says so.
@@ -167,6 +168,10 @@ impl Running<'_, '_> {
                 if let Some(connection) = self.connections.get_mut(id as usize) {
                     connection.go_on(now, &mut self.driver.browser);
                 }
+            } else if let Some(id) = self.driver.browser.poll_readable() {
+                if let Some(connection) = self.connections.get_mut(id as usize) {
+                    connection.go_on(now, &mut self.driver.browser);
+                }
             } else if let Some(action) = self.driver.browser.poll_action() {
                 self.act(now, action);
             } else {
@@ -238,6 +243,8 @@ impl Running<'_, '_> {
             up: link::PathStats::default(),
             computed: browser.computed(),
             ended,
+            unread_max: browser.client().unread_max(),
+            progress: browser.client().progress().copied().collect(),
             memory: self.driver.setup.remembered(browser),
             troubles: browser.troubles(),
             repeated: Vec::new(),

@@ -55,11 +55,11 @@ impl Stage {
     ) -> Result<Self, Error> {
         let block = Block::WHOLE;
         let ends = Ends::new(privilege, block)?;
-        let zone = addresses(page, block);
+        let zone = addresses(page, setup, block);
         let far: Vec<(Ipv4Addr, Duration)> = page
             .hosts
             .iter()
-            .zip(setup.host_rtt.extra(page))
+            .zip(setup.distances(page))
             .map(|(host, extra)| (zone[&host.name], extra / 2))
             .collect();
         let delay = |(address, delay): &(Ipv4Addr, Duration)| DelayTo {
@@ -163,13 +163,15 @@ fn is_resumed(mode: tls::Mode) -> bool {
     matches!(mode, tls::Mode::Tls12Resumed | tls::Mode::Tls13Resumed)
 }
 
-/// An address for every name: the block's servers, from the second on; the first is the name server's. Hosts of one name share one.
-fn addresses(page: &Page, block: Block) -> Zone {
+/// An address for every name: the block's servers, from the second on; the first is the name server's. Hosts of one name share one,
+/// and so do those that the setup lets share it.
+fn addresses(page: &Page, setup: &Setup, block: Block) -> Zone {
     let mut zone = Zone::new();
     let (first, _) = block.servers();
-    for host in &page.hosts {
+    for (host, at) in page.hosts.iter().zip(setup.addresses(page)) {
         let next = Ipv4Addr::from(u32::from(first) + 2 + zone.len() as u32);
-        zone.entry(host.name.clone()).or_insert(next);
+        let shared = zone.get(&page.hosts[at as usize].name).copied();
+        zone.entry(host.name.clone()).or_insert(shared.unwrap_or(next));
     }
     zone
 }
@@ -248,13 +250,18 @@ fn serve(
     stats: ServerStats,
 ) -> Result<(serve::Handle, JoinHandle<std::io::Result<serve::Summary>>), Error> {
     let (mut listen, mut sites, mut behaviours) = (Vec::new(), Vec::new(), Vec::new());
-    for (id, host) in (0..).zip(&page.hosts) {
+    for hosts in setup.servers(page) {
+        let host = &page.hosts[hosts[0] as usize];
         let address = SocketAddr::new(IpAddr::V4(zone[&host.name]), host.port);
-        // Of two hosts that differ in the scheme alone the first is there.
+        // Of two servers that differ in the scheme alone the first is there.
         if !listen.contains(&address) && !fault::is_refused(setup, host) {
             listen.push(address);
-            let faults = fault::of(setup, seed);
-            sites.push(Recording::of_host(page.clone(), id, setup.think).with_faults(faults));
+            let site = match hosts[..] {
+                [host] => Recording::of_host(page.clone(), host, setup.think),
+                _ => Recording::of_hosts(page.clone(), hosts, setup.think),
+            };
+            let site = site.with_faults(fault::of(setup, seed));
+            sites.push(if setup.techniques.push { site.with_automatic_pushes() } else { site });
             behaviours.push(setup.servers.behaviour(&host.name));
         }
     }

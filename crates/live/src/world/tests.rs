@@ -208,3 +208,52 @@ mod tls {
         }
     }
 }
+
+/// As in the virtual world: one session for a party's hosts, which have one address; and what a document is sure to need comes unasked.
+#[test]
+fn hosts_of_one_party_share_a_session_and_what_is_pushed_is_not_asked_for() {
+    let (Some(world), page) = (world(), page()) else { return };
+    let mut setup = setup(Transport::Spdy(spdy::Version::V3_1));
+    setup.tls = Some(::tls::Config::new(::tls::Mode::Tls12Full));
+    setup.tls_scope = load::TlsScope::Everywhere;
+    let requests = |run: &Run| run.load.connections.iter().map(|c| c.record.requests).sum::<u32>();
+    let apart = world.load(&page, &setup, 1).unwrap();
+    setup.techniques.pooling = true;
+    let shared = world.load(&page, &setup, 1).unwrap();
+    assert_eq!(shared.load.outcome, Outcome::Complete);
+    assert!(shared.load.connections.len() < apart.load.connections.len());
+    setup.techniques.push = true;
+    let pushed = world.load(&page, &setup, 1).unwrap();
+    assert_eq!(pushed.load.outcome, Outcome::Complete);
+    assert!(requests(&pushed) < requests(&shared), "{} {}", requests(&pushed), requests(&shared));
+}
+
+/// While a session is not read nothing of it comes, and then all does.
+#[test]
+fn a_stream_that_nobody_reads_stalls_all_others_where_there_is_no_flow_control() {
+    let Some(world) = world() else { return };
+    let at = page::Cause::Parser { parent: 0, offset: 1, script: page::ScriptMode::Sync };
+    let resource = |path: String, kind, body_len, cause| page::Resource {
+        body_len,
+        after_load: kind == page::Kind::Media,
+        ..page::Resource::get(path, kind, cause)
+    };
+    let root = resource("/".into(), page::Kind::Document, 1_000, page::Cause::Root);
+    let video = resource("/video".into(), page::Kind::Media, 400_000, at);
+    let images = (0..10).map(|n| resource(format!("/{n}"), page::Kind::Image, 10_000, at));
+    let page = Page::new(
+        "test",
+        vec![page::Host::new("www.a.example")],
+        [root, video].into_iter().chain(images).collect(),
+    )
+    .expect("a valid page");
+    let mut setup = setup(Transport::Spdy(spdy::Version::V3));
+    setup.spdy = spdy::Config::chrome_2012(spdy::Version::V3).without(spdy::Feature::FlowControl);
+    setup.spdy.keep_alive = None;
+    let length = Duration::from_millis(1_500);
+    setup.techniques.pause = Some(browser::Pause { after: 65_536, length });
+    setup.techniques.stalled = client::Stalled::Block;
+    let run = world.load(&page, &setup, 1).unwrap();
+    assert_eq!(run.load.outcome, Outcome::Complete);
+    assert!(run.load.plt().expect("complete") > length);
+}

@@ -1,0 +1,83 @@
+//! What servers send unasked (SPDY/3.1 §3.3): it is kept until the page asks for it, and is then the answer.
+//!
+//! A push is looked for on the session that the request would go out on, by scheme, authority and path, as §3.3.2 has it: while the
+//! server is still sending it, and, as in Chrome, as long after as the session lasts, for the first who asks. Nobody has read what
+//! nobody has asked for: its bytes fill the stream's window, and the session's, until somebody does. So pushes that the page has no
+//! use for can stop a session of 64 KiB; that is how it was.
+
+use base::{Chunk, RequestHead, ResponseHead};
+use bytes::Bytes;
+
+/// The most that are kept. Clients allow some 100 streams; the rest is cancelled.
+const KEPT_MAX: usize = 1_000;
+
+/// A push that nobody has asked for yet.
+pub(crate) struct Pushed {
+    pub(crate) stream: spdy::StreamId,
+    url: [Bytes; 3],
+    /// Its head, and the bytes that this took on the wire.
+    pub(crate) response: Option<(ResponseHead, u64)>,
+    pub(crate) body: Vec<Chunk>,
+    /// All of it is here.
+    pub(crate) fin: bool,
+}
+
+/// The pushes of a session that nobody has asked for yet, and how many there were.
+#[derive(Default)]
+pub(crate) struct Pushes {
+    kept: Vec<Pushed>,
+}
+
+fn url(head: &RequestHead) -> [Bytes; 3] {
+    [&head.scheme, &head.authority, &head.path].map(|part| Bytes::copy_from_slice(part))
+}
+
+impl Pushes {
+    /// Takes what a session tells of a push; gives it back if it is about something else. The second value is a stream to cancel:
+    /// one that answers what another does already.
+    pub(crate) fn take(&mut self, event: spdy::Event) -> Result<Option<spdy::StreamId>, spdy::Event> {
+        if let spdy::Event::Pushed { id, head, response, fin, wire_len, .. } = event {
+            let url = url(&head);
+            if self.kept.len() == KEPT_MAX || self.kept.iter().any(|p| p.url == url) {
+                return Ok(Some(id));
+            }
+            let response = response.map(|head| (head, wire_len.into()));
+            self.kept.push(Pushed { stream: id, url, response, body: Vec::new(), fin });
+            return Ok(None);
+        }
+        if self.kept.is_empty() {
+            return Err(event);
+        }
+        let stream = event.stream();
+        let Some(at) = self.kept.iter().position(|p| Some(p.stream) == stream) else { return Err(event) };
+        let pushed = &mut self.kept[at];
+        match event {
+            spdy::Event::Response { head, fin, wire_len, .. } => {
+                pushed.response = Some((head, wire_len.into()));
+                pushed.fin = fin;
+            }
+            spdy::Event::Data { chunk, fin, .. } => {
+                if !chunk.is_empty() {
+                    pushed.body.push(chunk);
+                }
+                pushed.fin = fin;
+            }
+            spdy::Event::Headers { fin, .. } => pushed.fin = fin,
+            spdy::Event::Reset { .. } => {
+                self.kept.remove(at);
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// The push that answers this request, if there is one: it is the caller's then.
+    pub(crate) fn claim(&mut self, head: &RequestHead) -> Option<Pushed> {
+        if self.kept.is_empty() || head.method != "GET" {
+            return None;
+        }
+        let wanted = [&head.scheme, &head.authority, &head.path];
+        let at = self.kept.iter().position(|p| p.url.iter().eq(wanted))?;
+        Some(self.kept.remove(at))
+    }
+}
