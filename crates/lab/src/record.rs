@@ -54,13 +54,9 @@ pub fn setup(
     };
     let (servers, ipv6) = technique::servers(techniques);
     let version = transport.spdy_version().unwrap_or(spdy::Version::V3_1);
-    let spdy = match network.spdy {
-        Spdy::Chrome2012 => spdy::Config::chrome_2012(version),
-        Spdy::Chrome2013 => spdy::Config::chrome_2013(version),
-    };
     let mut setup = load::Setup {
         transport,
-        spdy: spdy::Config { keep_alive: None, ..spdy },
+        spdy: technique::without(techniques, spdy(network, version)),
         down,
         up,
         host_rtt: match network.host_rtt {
@@ -92,6 +88,7 @@ pub fn setup(
         connections_per_host: network.connections_per_host as usize,
         techniques: beyond.clone(),
         memory: load::Memory::default(),
+        keeps_progress: false,
         faults: load::Faults::default(),
         servers,
         ipv6,
@@ -99,6 +96,15 @@ pub fn setup(
     };
     technique::break_things(&mut setup, techniques)?;
     Ok(setup)
+}
+
+/// What both ends of a SPDY session are set to.
+pub(crate) fn spdy(network: &Network, version: spdy::Version) -> spdy::Config {
+    let config = match network.spdy {
+        Spdy::Chrome2012 => spdy::Config::chrome_2012(version),
+        Spdy::Chrome2013 => spdy::Config::chrome_2013(version),
+    };
+    spdy::Config { keep_alive: None, ..config }
 }
 
 /// The constants of an era.

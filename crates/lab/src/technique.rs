@@ -2,7 +2,8 @@
 //! what it makes of a load's setup.
 //!
 //! A plan without any is a browser with the rules of its time. What a switch means is the crates' that have the technique:
-//! `client`, `load` for certificates, and `tls` for False Start; their documentation cites the sources of the constants.
+//! `client`, `load` for certificates, `spdy` for its features, `origin` for what is pushed, and `tls` for False Start; their
+//! documentation cites the sources of the constants.
 //!
 //! # What a browser remembers
 //!
@@ -24,7 +25,9 @@
 //! these pages or to others. Then there are no visits before the measured load, unless `visits=N` asks for them.
 
 mod fault;
+mod feature;
 mod servers;
+mod switch;
 mod tabs;
 
 use std::fmt;
@@ -33,11 +36,13 @@ use std::str::FromStr;
 use base::Duration;
 use browser::TabOrder;
 use client::{
-    Deployment, Handshakes, HappyEyeballs, Pipelining, Preconnect, Racing, Retry, Timeouts, Transport,
+    Deployment, Handshakes, HappyEyeballs, Ownership, Pipelining, Preconnect, Racing, Retry, Stalled,
+    Timeouts, Transport,
 };
 use load::Traffic;
 use page::Page;
 use serde::{Deserialize, Serialize};
+use spdy::Feature;
 
 use crate::error::Error;
 use crate::network::Network;
@@ -46,6 +51,9 @@ pub(crate) use tabs::Behind;
 pub use tabs::TABS_MAX;
 
 use crate::setting::{MS_MAX, Tls, Unknown, figure, ms};
+
+pub(crate) use feature::without;
+use switch::{SWITCHES, Switch};
 
 /// Visits before the one that is measured. After ten the first guess of [`client::Learned`] weighs (0.66 × 0.97)¹⁰ = 1 %.
 pub const VISITS: u32 = 10;
@@ -87,10 +95,22 @@ pub enum Technique {
     Retry(RetryRule),
     /// Chrome's limits on connecting, securing and idling.
     Timeouts,
-    /// Only these hosts speak SPDY: the page's own, if there is no list.
-    SpdyHosts(Option<Vec<String>>),
     /// The page was loaded so many hours before, and its responses are in the cache as far as they allow it.
     RevisitHours(f64),
+    /// Only these hosts speak SPDY.
+    SpdyHosts(Upgraded),
+    /// SPDY is spoken without these features, each named once.
+    SpdyWithout(Vec<Feature>),
+    /// SPDY servers push with a document what it is sure to need of its host.
+    Push,
+    /// Hosts of one party share an address and a certificate, and so SPDY sessions.
+    Pooling,
+    /// Domains that are one party's, a list a party; every other registrable domain is a party's own.
+    Owners(Vec<Vec<String>>),
+    /// Media are paused after their first [`PAUSED_AFTER`] bytes, for so many seconds.
+    PausedMedia(u32),
+    /// What the client does about a stream that nobody reads, where it has no window.
+    Stalled(Stalled),
     /// Certificates are asked about before a handshake ends.
     CertChecks(CertChecks),
     /// How long an authority may take to answer, in milliseconds.
@@ -133,6 +153,23 @@ pub enum EyeballRule {
     Chrome,
 }
 
+/// What is read of media before they are paused, in bytes: what a stream's first window lets come.
+pub const PAUSED_AFTER: u64 = 65_536;
+
+/// The longest pause, in seconds.
+const PAUSE_MAX: u32 = 240;
+
+/// Which hosts speak SPDY.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Upgraded {
+    /// The page's own.
+    Page,
+    /// Those of the page host's party.
+    FirstParty,
+    /// These.
+    Hosts(Vec<String>),
+}
+
 /// Whose rules of sending again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RetryRule {
@@ -141,146 +178,6 @@ pub enum RetryRule {
     /// [`Retry::RELOADING`].
     Reloading,
 }
-
-/// A switch: its name, the values it takes, and what it does. Help, errors and parser are made from this table.
-struct Switch {
-    name: &'static str,
-    values: &'static str,
-    about: &'static str,
-}
-
-const SWITCHES: [Switch; 26] = [
-    Switch {
-        name: "false-start",
-        values: "",
-        about: "TLS 1.2 requests leave with the client's Finished, a round trip early",
-    },
-    Switch {
-        name: "preconnect",
-        values: "=learned|successor|blind-two",
-        about: "connections before they are asked for: as Chrome learned them in 2010, as it does since, or two to every host",
-    },
-    Switch {
-        name: "visits",
-        values: "=N",
-        about: "visits from which preconnect has learned, or that had certificates asked about, before the measured one (10 or 0 unless set)",
-    },
-    Switch {
-        name: "racing",
-        values: "[=MS]",
-        about: "a second connection beside one that takes so long (250 unless set)",
-    },
-    Switch {
-        name: "tls-wait",
-        values: "",
-        about: "handshakes with one host wait for the first, and resume its session",
-    },
-    Switch {
-        name: "pipelining",
-        values: "[=DEPTH]",
-        about: "HTTP/1.1 requests follow each other, by Firefox's rules, so many at most (32 unless set)",
-    },
-    Switch {
-        name: "pipelining-xhr",
-        values: "",
-        about: "XHR may be pipelined too, which Firefox did not do",
-    },
-    Switch {
-        name: "green-hosts",
-        values: "",
-        about: "every host has passed its trial of pipelining before the load",
-    },
-    Switch {
-        name: "bad-pipeliners",
-        values: "=stall|reorder|close|corrupt|ignore:SHARE|HOST,HOST…[+…]",
-        about: "servers that are no good at pipelines: a share of all, from 0 to 1, or those named",
-    },
-    Switch {
-        name: "server-idle",
-        values: "=close|408:SECONDS",
-        about: "servers end HTTP/1.1 connections on which nothing has happened for so long, without a word or with a 408",
-    },
-    Switch {
-        name: "happy-eyeballs",
-        values: "[=rfc8305|chrome]",
-        about: "addresses of IPv6 and IPv4 race: as RFC 8305 has it (unless set), or as Chrome did",
-    },
-    Switch {
-        name: "ipv6",
-        values: "=same|lost|MS[:SHARE|HOST,HOST…]",
-        about: "servers (all unless set) have an address of IPv6, tried first: as near, never answering, or so much farther",
-    },
-    Switch {
-        name: "retry",
-        values: "=firefox|reloading",
-        about: "requests that failed are sent again: by Firefox's rules, or three times each, silence being a failure too",
-    },
-    Switch {
-        name: "timeouts",
-        values: "",
-        about: "connections are given up and idle ones closed as in Chrome",
-    },
-    Switch {
-        name: "spdy-hosts",
-        values: "=page|HOST,HOST…",
-        about: "only these hosts speak SPDY, the others HTTP/1.1",
-    },
-    Switch {
-        name: "cert-checks",
-        values: "=ocsp|chain|ocsp+chain",
-        about: "a handshake waits while the authority is asked: whether the certificate is good, for its issuer's, or both",
-    },
-    Switch {
-        name: "cert-timeout",
-        values: "=MS",
-        about: "how long an authority may take, then certificates are taken as good (15000, Chrome's, unless set; Firefox: 2000)",
-    },
-    Switch {
-        name: "stapling",
-        values: "",
-        about: "servers send the authority's answer with the certificate, so that it is not asked",
-    },
-    Switch {
-        name: "pinned",
-        values: "",
-        about: "the client carries the certificate of the page's host, and asks nothing about it",
-    },
-    Switch {
-        name: "fault",
-        values: "=refuse|hang|reset|vanish[:HOST|:HOST/PATH|:/PATH][:once|:SHARE][@N]",
-        about: "connections refused, requests never answered, answers cut off (after N bytes), hosts gone (after N ms); may be repeated",
-    },
-    Switch {
-        name: "blackhole",
-        values: "=FROM+FOR",
-        about: "every packet is lost from so many ms on, for so many; may be repeated",
-    },
-    Switch {
-        name: "network-change",
-        values: "=AT:NETWORK",
-        about: "after so many ms the client is on another network, with another address",
-    },
-    Switch {
-        name: "restart",
-        values: "=AT",
-        about: "after so many ms the browser ends and is started again; with retry=reloading it goes on where it was",
-    },
-    Switch {
-        name: "revisit",
-        values: "[=HOURS]",
-        about: "a second visit, so many hours later (0 unless set): what the page's responses allow is in the cache",
-    },
-    Switch {
-        name: "cross-traffic",
-        values: "=bulk|video",
-        about: "the access link is shared with a transfer without end, or with a video in blocks of 64 KB, 1.25 Mbit/s in all",
-    },
-    Switch {
-        name: "tabs",
-        values: "=N:at-once|classes|foreground-first|one-by-one",
-        about: "the plan's next N pages behind each, as tabs: all alike, of lower priority, after the one in front, or each after the one before",
-    },
-];
 
 /// The switches, a line each: `preconnect=learned|…  what it does`.
 pub fn help() -> String {
@@ -320,8 +217,6 @@ impl fmt::Display for Technique {
             Technique::Retry(RetryRule::Firefox) => f.write_str("retry=firefox"),
             Technique::Retry(RetryRule::Reloading) => f.write_str("retry=reloading"),
             Technique::Timeouts => f.write_str("timeouts"),
-            Technique::SpdyHosts(None) => f.write_str("spdy-hosts=page"),
-            Technique::SpdyHosts(Some(hosts)) => write!(f, "spdy-hosts={}", hosts.join(",")),
             Technique::CertChecks(CertChecks::Ocsp) => f.write_str("cert-checks=ocsp"),
             Technique::CertChecks(CertChecks::Chain) => f.write_str("cert-checks=chain"),
             Technique::CertChecks(CertChecks::OcspAndChain) => f.write_str("cert-checks=ocsp+chain"),
@@ -338,6 +233,23 @@ impl fmt::Display for Technique {
             Technique::CrossTraffic(Traffic::Bulk) => f.write_str("cross-traffic=bulk"),
             Technique::CrossTraffic(Traffic::Video) => f.write_str("cross-traffic=video"),
             Technique::Tabs(behind, order) => write!(f, "tabs={behind}:{}", tabs::order_name(*order)),
+            Technique::SpdyHosts(Upgraded::Page) => f.write_str("spdy-hosts=page"),
+            Technique::SpdyHosts(Upgraded::FirstParty) => f.write_str("spdy-hosts=first-party"),
+            Technique::SpdyHosts(Upgraded::Hosts(hosts)) => write!(f, "spdy-hosts={}", hosts.join(",")),
+            Technique::SpdyWithout(features) => {
+                let names: Vec<_> = features.iter().map(|feature| feature.name()).collect();
+                write!(f, "spdy-without={}", names.join(","))
+            }
+            Technique::Push => f.write_str("push"),
+            Technique::PausedMedia(seconds) => write!(f, "paused-media={seconds}"),
+            Technique::Stalled(Stalled::Buffer) => f.write_str("stalled=buffer"),
+            Technique::Stalled(Stalled::Kill) => f.write_str("stalled=kill"),
+            Technique::Stalled(Stalled::Block) => f.write_str("stalled=block"),
+            Technique::Pooling => f.write_str("pooling"),
+            Technique::Owners(owners) => {
+                let lists: Vec<_> = owners.iter().map(|domains| domains.join("+")).collect();
+                write!(f, "owners={}", lists.join(","))
+            }
         }
     }
 }
@@ -396,10 +308,23 @@ fn read(name: &str, value: Option<&str>) -> Option<Technique> {
         ("timeouts", None) => Some(Technique::Timeouts),
         ("revisit", None) => Some(Technique::RevisitHours(0.0)),
         ("revisit", Some(hours)) => figure(hours, REVISIT_HOURS_MAX).map(Technique::RevisitHours),
-        ("spdy-hosts", Some("page")) => Some(Technique::SpdyHosts(None)),
-        ("spdy-hosts", Some(list)) => {
-            let hosts: Vec<String> = list.split(',').map(str::to_ascii_lowercase).collect();
-            hosts.iter().all(|h| h.contains('.')).then_some(Technique::SpdyHosts(Some(hosts)))
+        ("spdy-hosts", Some("page")) => Some(Technique::SpdyHosts(Upgraded::Page)),
+        ("spdy-hosts", Some("first-party")) => Some(Technique::SpdyHosts(Upgraded::FirstParty)),
+        ("spdy-hosts", Some(list)) => names(list, ',').map(Upgraded::Hosts).map(Technique::SpdyHosts),
+        ("spdy-without", Some(list)) => {
+            let features: Vec<Feature> =
+                list.split(',').map(|name| name.parse().ok()).collect::<Option<_>>()?;
+            let once = (1..features.len()).all(|i| !features[..i].contains(&features[i]));
+            once.then_some(Technique::SpdyWithout(features))
+        }
+        ("push", None) => Some(Technique::Push),
+        ("paused-media", _) => number(None, PAUSE_MAX).map(Technique::PausedMedia),
+        ("stalled", Some("buffer")) => Some(Technique::Stalled(Stalled::Buffer)),
+        ("stalled", Some("kill")) => Some(Technique::Stalled(Stalled::Kill)),
+        ("stalled", Some("block")) => Some(Technique::Stalled(Stalled::Block)),
+        ("pooling", None) => Some(Technique::Pooling),
+        ("owners", Some(lists)) => {
+            lists.split(',').map(|list| names(list, '+')).collect::<Option<_>>().map(Technique::Owners)
         }
         ("cert-checks", Some("ocsp")) => Some(Technique::CertChecks(CertChecks::Ocsp)),
         ("cert-checks", Some("chain")) => Some(Technique::CertChecks(CertChecks::Chain)),
@@ -421,6 +346,12 @@ fn read(name: &str, value: Option<&str>) -> Option<Technique> {
         ("tabs", Some(text)) => tabs::read(text).map(|(behind, order)| Technique::Tabs(behind, order)),
         _ => None,
     }
+}
+
+/// Names of hosts or domains, each with a dot in it.
+fn names(list: &str, between: char) -> Option<Vec<String>> {
+    let names: Vec<String> = list.split(between).map(str::to_ascii_lowercase).collect();
+    names.iter().all(|name| name.contains('.')).then_some(names)
 }
 
 impl TryFrom<String> for Technique {
@@ -530,8 +461,33 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
             Ok(_) => Ok(()),
             Err(e) => Err(format!("'{technique}': {e}")),
         },
-        Technique::SpdyHosts(_) if !speaks(false) => {
+        Technique::SpdyHosts(_) | Technique::SpdyWithout(_) | Technique::Push | Technique::Pooling
+            if !speaks(false) =>
+        {
             without("no transport is SPDY (--transports spdy3.1)".into())
+        }
+        Technique::Stalled(_) if !plan.techniques.iter().any(|t| matches!(t, Technique::PausedMedia(_))) => {
+            without("everything is read as it comes (--with paused-media=60)".into())
+        }
+        Technique::Stalled(_) if !feature::has_unbounded_sessions(plan) => {
+            without("no transport is SPDY without flow control (--with spdy-without=flow-control)".into())
+        }
+        Technique::SpdyWithout(features) => {
+            features.iter().try_for_each(|f| feature::lacks(plan, *f)).or_else(without)
+        }
+        Technique::Push if plan.techniques.iter().any(|t| t.is_without(Feature::Multiplexing)) => {
+            Err("'push' contradicts 'spdy-without=multiplexing': what is pushed comes beside an answer"
+                .into())
+        }
+        Technique::Pooling => match plan.networks.iter().find(|n| n.tls == Tls::None) {
+            Some(n) => without(format!(
+                "network '{}' has TLS 'none'; hosts share a session by their certificate (--tls 1.2)",
+                n.name
+            )),
+            None => Ok(()),
+        },
+        Technique::Owners(_) if !plan.techniques.iter().any(Technique::asks_for_owners) => {
+            without("nobody asks whose a host is (--with pooling, or --with spdy-hosts=first-party)".into())
         }
         _ => Ok(()),
     }
@@ -549,6 +505,14 @@ pub(crate) fn check_pages(plan: &Plan, pages: &[Page]) -> Result<(), Error> {
 }
 
 impl Technique {
+    fn is_without(&self, feature: Feature) -> bool {
+        matches!(self, Technique::SpdyWithout(features) if features.contains(&feature))
+    }
+
+    fn asks_for_owners(&self) -> bool {
+        matches!(self, Technique::Pooling | Technique::SpdyHosts(Upgraded::FirstParty))
+    }
+
     /// Whether it makes two runs of one load differ.
     pub(crate) fn is_random(&self) -> bool {
         matches!(self, Technique::Fault(origin::Fault { often: origin::Often::Share(share), .. }) if *share < 1.0)
@@ -587,9 +551,14 @@ pub(crate) fn break_things(setup: &mut load::Setup, techniques: &[Technique]) ->
     Ok(())
 }
 
-/// What a load's setup has of `techniques`, but for TLS and what breaks.
+/// What a load's setup has of `techniques`, but for TLS, what SPDY does without and what breaks.
 pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
     let mut out = load::Techniques::default();
+    let owners = techniques.iter().find_map(|t| match t {
+        Technique::Owners(owners) => Some(Ownership { owners: owners.clone() }),
+        _ => None,
+    });
+    out.owners = owners.unwrap_or_default();
     for technique in techniques {
         match technique {
             Technique::FalseStart
@@ -606,6 +575,14 @@ pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
                 out.happy_eyeballs = Some(HappyEyeballs::RFC_8305);
             }
             Technique::HappyEyeballs(EyeballRule::Chrome) => out.happy_eyeballs = Some(HappyEyeballs::CHROME),
+            Technique::SpdyWithout(_) | Technique::Owners(_) => {}
+            Technique::Push => out.push = true,
+            Technique::PausedMedia(seconds) => {
+                let length = Duration::from_secs(u64::from(*seconds));
+                out.pause = Some(browser::Pause { after: PAUSED_AFTER, length });
+            }
+            Technique::Stalled(stalled) => out.stalled = *stalled,
+            Technique::Pooling => out.pooling = true,
             Technique::Preconnect(policy) => out.preconnect = *policy,
             Technique::RacingMs(delay) => out.racing = Racing { delay: ms(*delay), ..Racing::FIREFOX },
             Technique::TlsWait => out.handshakes = Handshakes::WaitForSession,
@@ -618,8 +595,6 @@ pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
                 (out.retry, out.timeouts) = (Retry::RELOADING, Timeouts::RELOADING);
             }
             Technique::Timeouts => out.timeouts = Timeouts::CHROME,
-            Technique::SpdyHosts(None) => out.deployment = Deployment::PageHost,
-            Technique::SpdyHosts(Some(hosts)) => out.deployment = Deployment::Hosts(hosts.clone()),
             Technique::CertChecks(asked) => {
                 out.certificates.ocsp = *asked != CertChecks::Chain;
                 out.certificates.chain = *asked != CertChecks::Ocsp;
@@ -629,6 +604,11 @@ pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
             Technique::Pinned => out.certificates.pinned = true,
             Technique::RevisitHours(hours) => out.revisit = Some(ms(hours * 3.6e6)),
             Technique::CrossTraffic(traffic) => out.traffic = Some(*traffic),
+            Technique::SpdyHosts(Upgraded::Page) => out.deployment = Deployment::PageHost,
+            Technique::SpdyHosts(Upgraded::FirstParty) => {
+                out.deployment = Deployment::FirstParty(out.owners.clone());
+            }
+            Technique::SpdyHosts(Upgraded::Hosts(hosts)) => out.deployment = Deployment::Hosts(hosts.clone()),
         }
     }
     out

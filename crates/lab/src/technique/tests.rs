@@ -118,6 +118,7 @@ fn what_is_written_is_read() {
         "retry=reloading",
         "timeouts",
         "spdy-hosts=page",
+        "spdy-hosts=first-party",
         "spdy-hosts=a.example,b.example",
         "cert-checks=ocsp",
         "cert-checks=chain",
@@ -141,6 +142,14 @@ fn what_is_written_is_read() {
         "revisit=24.5",
         "cross-traffic=bulk",
         "cross-traffic=video",
+        "spdy-without=priorities,compression",
+        "push",
+        "pooling",
+        "owners=ebay.com+ebayimg.com,google.com+gstatic.com",
+        "paused-media=60",
+        "stalled=buffer",
+        "stalled=kill",
+        "stalled=block",
     ];
     for text in written {
         let technique: Technique = text.parse().unwrap();
@@ -174,6 +183,11 @@ fn an_unknown_switch_or_value_is_named_beside_what_there_is() {
         "network-change=3g",
         "restart",
         "restart=-1",
+        "spdy-without=",
+        "spdy-without=speed",
+        "spdy-without=settings,settings",
+        "owners=ebay",
+        "push=1",
     ] {
         let name = bad.split('=').next().unwrap();
         assert!(says(bad).starts_with(&format!("'{bad}' is not how {name} is switched: {name}")), "{bad}");
@@ -216,6 +230,20 @@ fn switches_that_contradict_each_other_or_have_nothing_to_act_on_are_refused() {
         (&["http1"], Tls::Tls12, &["stapling", "cert-checks=chain"], "nobody asks whether"),
         (&["http1"], Tls::Tls12, &["pinned"], "nobody asks about certificates"),
         (&["http1"], Tls::Tls12, &["cert-timeout=1"], "nobody asks about certificates"),
+        (&["http1"], Tls::Tls12, &["push"], "no transport is SPDY"),
+        (&["spdy3"], Tls::Tls12, &["stalled=kill"], "everything is read as it comes"),
+        (
+            &["spdy3"],
+            Tls::Tls12,
+            &["stalled=kill", "paused-media=9"],
+            "no transport is SPDY without flow control",
+        ),
+        (&["http1"], Tls::Tls12, &["pooling"], "no transport is SPDY"),
+        (&["spdy3.1"], Tls::None, &["pooling"], "hosts share a session by their certificate (--tls 1.2)"),
+        (&["spdy3.1"], Tls::Tls12, &["owners=a.example+b.example"], "nobody asks whose a host is"),
+        (&["http1"], Tls::Tls12, &["spdy-without=priorities"], "no transport is SPDY"),
+        (&["spdy2"], Tls::Tls12, &["spdy-without=flow-control"], "SPDY/2 has no flow control"),
+        (&["spdy3"], Tls::Tls12, &["push", "spdy-without=multiplexing"], "'push' contradicts"),
         (&["http1"], Tls::Tls12, &["visits=2"], "nothing learns from visits"),
         (&["http1"], Tls::None, &["green-hosts"], "nobody pipelines (--with pipelining)"),
         (&["http1"], Tls::None, &["pipelining-xhr"], "nobody pipelines (--with pipelining)"),
