@@ -130,6 +130,8 @@ pub enum Study {
     SpdyGrid(PublishedArgs),
     /// SPDY on the page's own host alone, and on all: 4.5 % and 5 to 20 % faster than HTTP over TLS.
     SpdyRealSites(PublishedArgs),
+    /// SPDY without each of its features, and a stream that nobody reads.
+    SpdyAblation(PublishedArgs),
     /// TLS False Start: a round trip saved on each connection.
     FalseStart(PublishedArgs),
     /// One cold connection over 3G, step by step: what asking about its certificate costs.
@@ -163,6 +165,7 @@ impl Study {
             Study::Link(_) => None,
             Study::SpdyVsHttp(args) => Some(("spdy-vs-http", args)),
             Study::SpdyGrid(args) => Some(("spdy-grid", args)),
+            Study::SpdyAblation(args) => Some(("spdy-ablation", args)),
             Study::SpdyRealSites(args) => Some(("spdy-real-sites", args)),
             Study::FalseStart(args) => Some(("false-start", args)),
             Study::MobileTls(args) => Some(("mobile-tls", args)),

@@ -84,7 +84,7 @@ pub struct Progress {
     pub request: RequestId,
     /// When the bytes came.
     pub at: Instant,
-    /// Bytes of its body received by then.
+    /// Bytes of its body received by then; a frame counts from its first byte on.
     pub received: u64,
     /// The byte that the server may not pass until it hears of more credit.
     pub edge: u64,

@@ -54,6 +54,11 @@ const STUDIES: &[BuiltIn] = &[
         measure: measure::spdy_grid::measure,
     },
     BuiltIn {
+        name: "spdy-ablation",
+        file: include_str!("../../../studies/spdy-ablation.toml"),
+        measure: measure::spdy_ablation::measure,
+    },
+    BuiltIn {
         name: "spdy-real-sites",
         file: include_str!("../../../studies/spdy-real-sites.toml"),
         measure: measure::spdy_real_sites::measure,
@@ -182,6 +187,12 @@ pub struct PageSpec {
     /// POSTs of 300 bytes.
     #[serde(default)]
     pub posts: u64,
+    /// The page's host; one that stands for any, if none is named.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// Images of other hosts, among the page's own in turn: the host, how many, and the bytes of each.
+    #[serde(default)]
+    pub elsewhere: Vec<(String, u64, u64)>,
     /// Bytes of a transfer that begins with the page, and that `onload` does not wait for; 0 for none.
     #[serde(default)]
     pub bulk_bytes: u64,
@@ -215,6 +226,9 @@ pub struct Arm {
     /// What is changed in the networks.
     #[serde(default)]
     pub set: Overrides,
+    /// Whether it is noted how far streams had come and might go on.
+    #[serde(default)]
+    pub trace: bool,
 }
 
 fn one() -> u32 {

@@ -255,8 +255,8 @@ impl Session {
         self.data.is_empty() && self.control.is_empty()
     }
 
-    /// Bytes of DATA received on a stream, and up to which the peer has been given credit; `None` if the stream is gone or has no
-    /// window.
+    /// Bytes of DATA received on a stream, where a frame counts from its first byte on, and up to which the peer has been given credit;
+    /// `None` if the stream is gone or has no window.
     pub fn recv_window(&self, id: StreamId) -> Option<(u64, u64)> {
         let recv = &self.streams.get(&id.0).filter(|_| self.has_stream_windows())?.recv;
         Some((recv.received(), recv.limit()))

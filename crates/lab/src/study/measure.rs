@@ -9,6 +9,7 @@ pub(super) mod mobile_tls;
 pub(super) mod pipelining;
 pub(super) mod preconnect;
 pub(super) mod reload;
+pub(super) mod spdy_ablation;
 pub(super) mod spdy_grid;
 pub(super) mod spdy_real_sites;
 pub(super) mod spdy_vs_http;
@@ -47,6 +48,16 @@ pub(super) struct Sample {
     pub handshakes_full: u32,
     /// Hosts that one was made with.
     pub hosts_secured: u32,
+    /// Bytes of all request heads, as they went out.
+    pub head_bytes_up: u64,
+    /// Bytes that had come and nobody had read, at most.
+    pub unread_max: u64,
+    /// Requests, and how many of them went to hosts that speak SPDY.
+    pub requests: u32,
+    pub over_spdy: u32,
+    /// Of the largest resource's stream, at each of its pieces: when it came, bytes received and the window's edge; in the arms that
+    /// are traced.
+    pub progress: Vec<(f64, u64, u64)>,
     /// The page's requests, in the arms that have one page.
     pub spans: Vec<Span>,
     /// Its connections, there too, if there are several.
@@ -116,7 +127,12 @@ pub(super) struct Span {
 }
 
 impl Sample {
-    pub fn new(page: usize, job: &Job<'_>, load: &load::Load, detailed: bool) -> Self {
+    pub fn new(page: usize, job: &Job<'_>, setup: &load::Setup, load: &load::Load, detailed: bool) -> Self {
+        let asked = || load.requests.iter().zip(&job.page.resources).filter(|(r, _)| r.timing.is_some());
+        let is_spdy = |host: u32| {
+            let host = &job.page.hosts[host as usize];
+            setup.host_transport(job.page, host) != client::Transport::Http1
+        };
         let whole = load.outcome == load::Outcome::Complete;
         let spans = if detailed { load.requests.iter().filter_map(Span::new).collect() } else { Vec::new() };
         let lines = if detailed && load.connections.len() > 1 { Line::all(load) } else { Vec::new() };
@@ -134,6 +150,11 @@ impl Sample {
             handshakes_full: (handshakes().count() - handshakes_resumed) as u32,
             hosts_secured: handshakes().map(|c| c.host).collect::<BTreeSet<_>>().len() as u32,
             unused: load.connections.iter().filter(|c| c.record.requests == 0).count() as u32,
+            head_bytes_up: load.requests.iter().map(|r| r.head_bytes_up).sum(),
+            unread_max: load.unread_max,
+            requests: asked().count() as u32,
+            over_spdy: asked().filter(|(_, resource)| is_spdy(resource.host)).count() as u32,
+            progress: progress(load),
             spans,
             lines,
             fate: Fate::new(job.page, load),
@@ -201,6 +222,14 @@ impl Span {
             sent_on: request.sent_on?,
         })
     }
+}
+
+/// The way of the largest resource, the first of equals.
+fn progress(load: &load::Load) -> Vec<(f64, u64, u64)> {
+    let sizes = (0..).zip(&load.requests).map(|(id, r)| (r.body_bytes, std::cmp::Reverse(id)));
+    let Some((_, std::cmp::Reverse(largest))) = sizes.max() else { return Vec::new() };
+    let of_it = load.progress.iter().filter(|p| p.request == largest);
+    of_it.map(|p| (ms(p.at), p.received, p.edge)).collect()
 }
 
 fn ms(at: Instant) -> f64 {
@@ -376,6 +405,8 @@ pub enum Shape {
     /// A row a series; points are spans, from along to up. The first is a life, drawn as a frame; the second how long it took to come
     /// about, in grey; the others are what filled it.
     Lives,
+    /// A row a series; the first point is a span, the others are dots along it.
+    Dots,
 }
 
 /// Points under one name.

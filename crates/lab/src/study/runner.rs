@@ -41,7 +41,7 @@ pub fn run(study: Study, options: Options<'_>) -> Result<Option<Findings>, Error
     let done = AtomicU64::new(0);
     let mut loads = Vec::new();
     for ((plan, pages), arm) in arms.iter().zip(&study.arms) {
-        let samples = load_all(plan, pages, options, &|| {
+        let samples = load_all(plan, pages, arm.trace, options, &|| {
             (options.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total);
         })?;
         let Some(samples) = samples else { return Ok(None) };
@@ -140,14 +140,29 @@ fn move_to_one_domain(page: &mut Page) {
     page.hosts.truncate(1);
 }
 
-/// A page of one host: the document, and what its first byte refers to.
+/// A page: the document, and what its first byte refers to, hosts in turn.
 fn build(spec: &PageSpec) -> Result<Page, Error> {
     let root = Resource { body_len: spec.document_bytes, ..Resource::get("/", Kind::Document, Cause::Root) };
     let cause = Cause::Parser { parent: 0, offset: 1.min(spec.document_bytes), script: ScriptMode::Sync };
-    let sizes = spec.images.iter().flat_map(|[count, bytes]| (0..*count).map(|_| *bytes));
+    let host = |name: &str| Host { scheme_tls: true, port: 443, ..Host::new(name) };
+    let mut hosts = vec![host(spec.host.as_deref().unwrap_or("www.study.example"))];
+    if spec.styles_elsewhere > 0 {
+        hosts.push(host("cdn.study.example"));
+    }
+    // Number at its host, host, and bytes; the n-th of each host before the n+1-th of any.
+    let own = spec.images.iter().flat_map(|[count, bytes]| std::iter::repeat_n(*bytes, *count as usize));
+    let own = (0..).zip(own).map(|(n, bytes)| (n, 0, bytes));
+    let of_host = |(host, (_, count, bytes)): (u32, &(String, u64, u64))| {
+        let bytes = *bytes;
+        (0..*count).map(move |n| (n, host, bytes))
+    };
+    let mut images: Vec<(u64, u32, u64)> =
+        own.chain((hosts.len() as u32..).zip(&spec.elsewhere).flat_map(of_host)).collect();
+    images.sort_by_key(|(n, ..)| *n); // stable
     let late = Cause::Completion { parent: 0, delay: ms(spec.images_after_ms) };
     let when = if spec.images_after_ms > 0.0 { late } else { cause };
-    let image = |(n, body_len): (usize, u64)| Resource {
+    let image = |(n, (_, host, body_len)): (usize, (u64, u32, u64))| Resource {
+        host,
         body_len,
         ..Resource::get(format!("/image/{n}.png"), Kind::Image, when)
     };
@@ -156,13 +171,9 @@ fn build(spec: &PageSpec) -> Result<Page, Error> {
         after_load: true,
         ..Resource::get("/bulk", Kind::Media, cause)
     });
-    let images = sizes.enumerate().map(image);
+    let images = images.into_iter().enumerate().map(image);
     let resources = std::iter::once(root).chain(bulk).chain(styles(spec, cause)).chain(images);
-    let host = |name| Host { scheme_tls: true, port: 443, ..Host::new(name) };
-    let mut hosts = vec![host("www.study.example")];
-    if spec.styles_elsewhere > 0 {
-        hosts.push(host("cdn.study.example"));
-    }
+    hosts.extend(spec.elsewhere.iter().map(|(name, ..)| host(name)));
     Page::new(spec.id.clone(), hosts, resources.collect())
         .map_err(|e| Error::Asked(format!("page '{}': {e}", spec.id)))
 }
@@ -200,11 +211,12 @@ pub(super) struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    pub fn new(plan: &'a Plan, pages: &'a [Page]) -> Result<Self, Error> {
+    pub fn new(plan: &'a Plan, pages: &'a [Page], trace: bool) -> Result<Self, Error> {
         let mut setups = Vec::new();
         for network in &plan.networks {
             for transport in plan.transports() {
-                setups.push(record::setup(network, transport, &plan.techniques)?);
+                let setup = record::setup(network, transport, &plan.techniques)?;
+                setups.push(load::Setup { keeps_progress: trace, ..setup });
             }
         }
         let behind = technique::Behind::new(&plan.techniques, pages)?;
@@ -224,7 +236,9 @@ impl<'a> Course<'a> {
     /// What the study keeps of the `n`-th load.
     pub fn sample(&self, n: u64, load: &load::Load) -> Sample {
         let page = n / (self.jobs.len() / self.pages.len() as u64);
-        Sample::new(page as usize, &self.jobs.get(n), load, self.is_detailed())
+        let job = self.jobs.get(n);
+        let setup = &self.setups[job.network * self.plan.transports.len() + job.transport];
+        Sample::new(page as usize, &job, setup, load, self.is_detailed())
     }
 
     /// Whether every request is kept.
@@ -237,10 +251,11 @@ impl<'a> Course<'a> {
 fn load_all(
     plan: &Plan,
     pages: &[Page],
+    trace: bool,
     options: Options<'_>,
     progress: &(dyn Fn() + Sync),
 ) -> Result<Option<Vec<Sample>>, Error> {
-    let course = Course::new(plan, pages)?;
+    let course = Course::new(plan, pages, trace)?;
     let jobs = &course.jobs;
     let one = |n: u64| {
         let (setup, seed) = course.setup(n);

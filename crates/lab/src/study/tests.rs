@@ -75,23 +75,23 @@ fn a_verdict_is_counted_from_the_figures() {
     let study = named("flow-control").unwrap();
     let with = |ours: [f64; 3]| Findings {
         study: study.clone(),
-        ours: ours.into_iter().chain([500.0]).map(Some).collect(),
+        ours: ours.into_iter().chain([2.5, 1.5, 500.0]).map(Some).collect(),
         pictures: Vec::new(),
         loads: 4,
         incomplete: 0,
     };
     assert_eq!(with([1.0, 1_500.0, 2.0]).verdict(), Verdict::Reproduced);
     assert_eq!(with([1.0, 2_500.0, 2.0]).verdict(), Verdict::Partly);
-    let none = Findings { ours: vec![Some(-1.0); 4], ..with([0.0; 3]) };
+    let none = Findings { ours: vec![Some(-1.0); 6], ..with([0.0; 3]) };
     assert_eq!((none.verdict(), none.lesson()), (Verdict::Not, study.lesson.fails.as_str()));
     let says = with([1.0, 2_500.0, 2.0]).says();
     assert!(
         says.starts_with(
-            "Reproduced in part: 3 of 4 figures. Not within range: with large images: B is done"
+            "Reproduced in part: 5 of 6 figures. Not within range: with large images: B is done"
         ),
         "{says}"
     );
-    let nothing = Findings { ours: vec![None; 4], ..with([0.0; 3]) };
+    let nothing = Findings { ours: vec![None; 6], ..with([0.0; 3]) };
     assert_eq!(nothing.verdict(), Verdict::Not, "what was not measured is not reproduced");
 }
 
@@ -113,7 +113,7 @@ fn false_start_saves_its_round_trip_on_one_connection() {
 fn an_unknown_study_is_answered_with_those_there_are() {
     let says = named("warp").unwrap_err().to_string();
     assert!(
-        says.starts_with("there is no study 'warp'; there are spdy-vs-http, spdy-grid, spdy-real-sites"),
+        says.starts_with("there is no study 'warp'; there are spdy-vs-http, spdy-grid, spdy-ablation"),
         "{says}"
     );
 }

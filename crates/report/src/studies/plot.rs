@@ -1,4 +1,4 @@
-//! Pictures of studies: points, lines, steps and spans, as SVG.
+//! Pictures of studies: points, lines, steps, spans and rows of dots, as SVG.
 
 mod rows;
 
@@ -70,7 +70,7 @@ pub(super) fn draw(html: &mut String, figure: &Figure) {
         return rows::draw(html, figure);
     }
     let points = || figure.series.iter().flat_map(|s| s.points.iter().copied());
-    let spans = figure.shape == Shape::Spans;
+    let spans = matches!(figure.shape, Shape::Spans | Shape::Dots);
     let log = figure.shape == Shape::Scatter;
     let along = Axis::over(points().flat_map(|(x, y)| if spans { vec![x, y] } else { vec![x] }), log);
     let up = Axis::over(points().map(|(_, y)| y), log);
@@ -79,6 +79,9 @@ pub(super) fn draw(html: &mut String, figure: &Figure) {
         // One scale, so that the line of equals is the diagonal.
         (along.low, along.high) = (along.low.min(up.low), along.high.max(up.high));
         (up.low, up.high) = (along.low, along.high);
+    }
+    if figure.shape == Shape::Dots {
+        along.low -= (along.high - along.low) * 0.04; // a dot has a width
     }
     let legend = if spans || figure.series.len() < 2 { 0.0 } else { 16.0 * figure.series.len() as f64 };
     let _ = write!(
@@ -91,6 +94,7 @@ pub(super) fn draw(html: &mut String, figure: &Figure) {
     axes(html, figure, &along, (!spans).then_some(&up));
     match figure.shape {
         Shape::Spans => bars(html, &figure.series, &along),
+        Shape::Dots => rows(html, &figure.series, &along),
         Shape::Scatter => scatter(html, &figure.series, &along, &up),
         Shape::Lines | Shape::Steps => curves(html, figure, &along, &up),
         Shape::Bars | Shape::Lives => unreachable!("drawn by the row"),
@@ -206,6 +210,40 @@ fn bars(html: &mut String, series: &[Series], along: &Axis) {
                 rounded(*to)
             );
         }
+    }
+}
+
+/// A row a series: its span as a bar, its dots on it, its name above.
+fn rows(html: &mut String, series: &[Series], along: &Axis) {
+    let row = HEIGHT / series.len() as f64;
+    for (i, s) in series.iter().enumerate() {
+        let at = TOP + row * (i as f64 + 0.72);
+        let Some(((from, to), dots)) = s.points.split_first() else { continue };
+        let colour = COLOURS[0];
+        let _ = write!(
+            html,
+            "<path stroke=\"{colour}\" stroke-width=\"5\" stroke-opacity=\".35\" d=\"M{:.1} {at:.1}H{:.1}\"/>",
+            x(along, *from),
+            x(along, *to).max(x(along, *from) + 1.0),
+        );
+        for (dot, _) in dots {
+            let _ = write!(
+                html,
+                "<circle cx=\"{:.1}\" cy=\"{at:.1}\" r=\"3.5\" fill=\"{colour}\"/>",
+                x(along, *dot)
+            );
+        }
+        let said = match dots {
+            [(dot, _)] => format!(": {}", rounded(*dot)),
+            _ => String::new(),
+        };
+        let _ = write!(
+            html,
+            "<text x=\"{:.1}\" y=\"{:.1}\">{}{said}</text>",
+            LEFT + 6.0,
+            TOP + row * (i as f64 + 0.42),
+            escape(&s.name)
+        );
     }
 }
 

@@ -25,6 +25,7 @@ fn findings(ours: Vec<Option<f64>>) -> Findings {
             figure(Shape::Spans, vec![(0.0, 83.0)]),
             figure(Shape::Bars, vec![(97.5, 0.0)]),
             figure(Shape::Lives, vec![(0.0, 900.0), (0.0, 100.0), (150.0, 400.0)]),
+            figure(Shape::Dots, vec![(-1.0, 4.0), (2.5, 2.5)]),
             figure(Shape::Lines, Vec::new()),
             Picture::Table(Table {
                 caption: "A table & more".into(),
@@ -39,20 +40,21 @@ fn findings(ours: Vec<Option<f64>>) -> Findings {
 
 #[test]
 fn the_page_shows_both_figures_the_verdict_and_what_was_left_out() {
-    let page = render(&[findings(vec![Some(1.0), Some(2_500.0), Some(2.0), Some(500.0)])]);
+    let page =
+        render(&[findings(vec![Some(1.0), Some(2_500.0), Some(2.0), Some(2.5), Some(1.5), Some(500.0)])]);
     for says in
-        ["&lt; 2000", "2500", "Reproduced in part: 3 of 4", "1 of 4 loads were not whole", "To take from it"]
+        ["&lt; 2000", "2500", "Reproduced in part: 5 of 6", "1 of 4 loads were not whole", "To take from it"]
     {
         assert!(page.contains(says), "{says}");
     }
     assert!(page.contains(">97.5</text>"), "a bar says how long it is");
-    assert_eq!(page.matches("<svg").count(), 6, "what has no points is not drawn");
+    assert_eq!(page.matches("<svg").count(), 7, "what has no points is not drawn");
     assert!(!page.contains("a<b") && !page.contains("<it>") && !page.contains("NaN"));
 }
 
 #[test]
 fn a_studys_own_table_is_in_the_page_and_in_the_document() {
-    let findings = findings(vec![None; 4]);
+    let findings = findings(vec![None; 6]);
     let page = render(std::slice::from_ref(&findings));
     assert!(page.contains("A table &amp; more</caption>") && page.contains("<td class=\"n\">12</td>"));
     let text = markdown_section(&findings);
@@ -61,8 +63,8 @@ fn a_studys_own_table_is_in_the_page_and_in_the_document() {
 
 #[test]
 fn what_was_not_measured_is_said_and_not_reproduced() {
-    let text = markdown(&[findings(vec![None; 4])]);
-    assert!(text.contains("none was seen") && text.contains("**Not reproduced: 0 of 4 figures.**"), "{text}");
+    let text = markdown(&[findings(vec![None; 6])]);
+    assert!(text.contains("none was seen") && text.contains("**Not reproduced: 0 of 6 figures.**"), "{text}");
     assert!(text.contains(&lab::study::named("flow-control").unwrap().lesson.fails));
 }
 
