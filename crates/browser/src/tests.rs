@@ -242,7 +242,7 @@ fn without_computation_only_the_network_is_left() {
     let mut page = page([exec(script(100, ScriptMode::Sync), 50), caused(Kind::Xhr, 1, 40)]);
     page.resources[0].exec = Duration::from_millis(400);
     page.tail = Duration::from_millis(70);
-    let mut loader = Loader::new(&page, Config { compute_scale: 0.0 });
+    let mut loader = Loader::new(&page, Config { compute_scale: 0.0, ..Config::default() });
     loader.start(Instant::ZERO);
     for id in 0..3 {
         assert_eq!(loader.poll_fetch(), Some(id));
