@@ -354,24 +354,18 @@ impl Connection {
     fn drain_spdy(&mut self, now: Instant) {
         let Engine::Spdy(session) = &mut self.engine else { unreachable!("called for SPDY") };
         while let Some(event) = session.poll_event() {
-            let event = match self.pushes.take(event) {
-                Ok(unwanted) => {
-                    unwanted.into_iter().for_each(|id| session.reset(id, spdy::Status::CANCEL));
-                    continue;
-                }
-                Err(event) => event,
-            };
+            let Some(event) = self.pushes.take(event, session) else { continue };
             let at = event.stream().and_then(|s| self.active.iter().position(|a| a.stream == Some(s)));
             let paused = at.is_some_and(|at| self.active[at].paused);
-            if let spdy::Event::Data { id, chunk, .. } = &event
-                && !paused
-            {
-                session.consume(*id, chunk.len()); // the page takes what arrives at once
-            }
-            if let (spdy::Event::Data { id, .. }, Some(at), Some(progress)) = (&event, at, &mut self.progress)
-                && let Some((received, edge)) = session.recv_window(*id)
-            {
-                progress.push(Progress { request: self.active[at].request, at: now, received, edge });
+            if let spdy::Event::Data { id, chunk, .. } = &event {
+                let before = session.recv_window(*id); // the stream is gone once its last bytes are consumed
+                if !paused {
+                    session.consume(*id, chunk.len()); // the page takes what arrives at once
+                }
+                let window = session.recv_window(*id).or(before);
+                if let (Some(at), Some(progress), Some((received, edge))) = (at, &mut self.progress, window) {
+                    progress.push(Progress { request: self.active[at].request, at: now, received, edge });
+                }
             }
             if let spdy::Event::GoAway { unprocessed, .. } = &event {
                 self.spent = true;

@@ -33,23 +33,24 @@ fn url(head: &RequestHead) -> [Bytes; 3] {
 }
 
 impl Pushes {
-    /// Takes what a session tells of a push; gives it back if it is about something else. The second value is a stream to cancel:
-    /// one that answers what another does already.
-    pub(crate) fn take(&mut self, event: spdy::Event) -> Result<Option<spdy::StreamId>, spdy::Event> {
+    /// Takes what a session tells of a push; gives it back if it is about something else. A push that answers what another does
+    /// already, or is one too many, is cancelled.
+    pub(crate) fn take(&mut self, event: spdy::Event, session: &mut spdy::Session) -> Option<spdy::Event> {
         if let spdy::Event::Pushed { id, head, response, fin, wire_len, .. } = event {
             let url = url(&head);
             if self.kept.len() == KEPT_MAX || self.kept.iter().any(|p| p.url == url) {
-                return Ok(Some(id));
+                session.reset(id, spdy::Status::CANCEL);
+                return None;
             }
             let response = response.map(|head| (head, wire_len.into()));
             self.kept.push(Pushed { stream: id, url, response, body: Vec::new(), fin });
-            return Ok(None);
+            return None;
         }
         if self.kept.is_empty() {
-            return Err(event);
+            return Some(event);
         }
         let stream = event.stream();
-        let Some(at) = self.kept.iter().position(|p| Some(p.stream) == stream) else { return Err(event) };
+        let Some(at) = self.kept.iter().position(|p| Some(p.stream) == stream) else { return Some(event) };
         let pushed = &mut self.kept[at];
         match event {
             spdy::Event::Response { head, fin, wire_len, .. } => {
@@ -68,7 +69,7 @@ impl Pushes {
             }
             _ => {}
         }
-        Ok(None)
+        None
     }
 
     /// The push that answers this request, if there is one: it is the caller's then.
