@@ -47,7 +47,7 @@ fn a_switch_that_is_unknown_or_has_nothing_to_act_on_is_refused_by_name() {
         assert!(stderr(&out).lines().next().is_some_and(|line| line.contains(says)), "{}", stderr(&out));
     }
     let help = velodrome(&dir, &["race", "--help"]);
-    assert!(stdout(&help).contains("spdy-hosts=page|HOST,HOST…"));
+    assert!(stdout(&help).contains("spdy-hosts=page|first-party|HOST,HOST…"));
 }
 
 #[test]
