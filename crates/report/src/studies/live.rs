@@ -86,8 +86,8 @@ fn ms(value: Option<f64>) -> String {
 /// The page.
 pub fn render(f: &Findings, also: &str) -> String {
     const STYLE: &str = "\
-td,th{text-align:left;vertical-align:top}td.n{text-align:right}li{color:var(--soft)}\
-pre{font:13px/1.4 ui-monospace,monospace;overflow-x:auto}h2{margin-top:2.6rem;font-size:1.25rem}";
+td,th{text-align:left;vertical-align:top}td.n{text-align:right;white-space:nowrap}li{color:var(--soft)}\
+pre{font:13px/1.4 ui-monospace,monospace;white-space:pre-wrap}h2{margin-top:2.6rem;font-size:1.25rem}";
     let mut html = static_page(&f.study.name, &format!("{}, live", f.study.title), STYLE);
     let _ = write!(html, "<p>{}</p>\n<p>{}</p>\n", escape(&f.study.claim), escape(&made_of(f)));
     html.push_str("<table><tr><th></th><th>published</th><th>virtual</th><th>live</th><th>counts as the same</th></tr>\n");

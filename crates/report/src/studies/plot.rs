@@ -113,18 +113,30 @@ fn y(axis: &Axis, value: f64) -> f64 {
     TOP + HEIGHT * (1.0 - axis.at(value))
 }
 
-fn axes(html: &mut String, figure: &Figure, along: &Axis, up: Option<&Axis>) {
+/// The frame, and the axis along it with its name.
+fn along_axis(html: &mut String, figure: &Figure, along: &Axis, (left, height): (f64, f64)) {
     let _ =
-        write!(html, "<rect class=\"axis\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{HEIGHT}\"/>");
+        write!(html, "<rect class=\"axis\" x=\"{left}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{height}\"/>");
     for tick in along.ticks() {
-        let at = x(along, tick);
+        let at = left + WIDTH * along.at(tick);
         let _ = write!(
             html,
-            "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text><path class=\"axis\" d=\"M{at:.1} {TOP}v{HEIGHT}\" stroke-dasharray=\"2 5\"/>",
-            TOP + HEIGHT + 15.0,
+            "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text><path class=\"axis\" d=\"M{at:.1} {TOP}v{height}\" stroke-dasharray=\"2 5\"/>",
+            TOP + height + 15.0,
             label(tick)
         );
     }
+    let _ = write!(
+        html,
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+        left + WIDTH / 2.0,
+        TOP + height + 33.0,
+        escape(&figure.x)
+    );
+}
+
+fn axes(html: &mut String, figure: &Figure, along: &Axis, up: Option<&Axis>) {
+    along_axis(html, figure, along, (LEFT, HEIGHT));
     for (tick, at) in up.iter().flat_map(|up| up.ticks().into_iter().map(|tick| (tick, y(up, tick)))) {
         let _ = write!(
             html,
@@ -136,10 +148,7 @@ fn axes(html: &mut String, figure: &Figure, along: &Axis, up: Option<&Axis>) {
     }
     let _ = write!(
         html,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text><text transform=\"translate(12 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-        LEFT + WIDTH / 2.0,
-        TOP + HEIGHT + 33.0,
-        escape(&figure.x),
+        "<text transform=\"translate(12 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
         TOP + HEIGHT / 2.0,
         escape(&figure.y)
     );

@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 
 use lab::study::{Figure, Series, Shape, rounded};
 
-use super::{Axis, TOP, label};
+use super::{Axis, TOP, WIDTH, along_axis};
 use crate::html::{COLOURS, escape};
 
-const WIDTH: f64 = 380.0;
 const NAME: f64 = 190.0;
 const ROW: f64 = 17.0;
 
@@ -29,7 +28,7 @@ pub(super) fn draw(html: &mut String, figure: &Figure) {
         TOP + height + 40.0,
         escape(&figure.caption)
     );
-    axis(html, figure, &along, height);
+    along_axis(html, figure, &along, (NAME, height));
     for (i, series) in figure.series.iter().enumerate() {
         let top = TOP + ROW * i as f64;
         let _ = write!(
@@ -49,27 +48,6 @@ pub(super) fn draw(html: &mut String, figure: &Figure) {
 
 fn at(along: &Axis, value: f64) -> f64 {
     NAME + WIDTH * along.at(value)
-}
-
-fn axis(html: &mut String, figure: &Figure, along: &Axis, height: f64) {
-    let _ =
-        write!(html, "<rect class=\"axis\" x=\"{NAME}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{height}\"/>");
-    for tick in along.ticks() {
-        let x = at(along, tick);
-        let _ = write!(
-            html,
-            "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text><path class=\"axis\" d=\"M{x:.1} {TOP}v{height}\" stroke-dasharray=\"2 5\"/>",
-            TOP + height + 15.0,
-            label(tick)
-        );
-    }
-    let _ = write!(
-        html,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-        NAME + WIDTH / 2.0,
-        TOP + height + 33.0,
-        escape(&figure.x)
-    );
 }
 
 /// One colour for each group.
