@@ -153,18 +153,18 @@ impl Connection {
                 Engine::Spdy(Box::new(spdy::Session::client(config)))
             }
         };
-        let record_opened = record.opened;
+        let opened = record.opened;
         let bounded = config.spdy.flow_control != spdy::FlowControl::None;
         let stalled = (!bounded).then_some(config.stalled);
         Self {
             state: State::Connecting,
-            idle_since: record_opened,
+            idle_since: opened,
             dirty: false,
             role: record.purpose,
             dial: None,
             resume: false,
             record,
-            stirred: record_opened,
+            stirred: opened,
             received: false,
             wants_to_send: false,
             active: Vec::new(),

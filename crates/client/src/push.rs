@@ -22,7 +22,7 @@ pub(crate) struct Pushed {
     pub(crate) fin: bool,
 }
 
-/// The pushes of a session that nobody has asked for yet, and how many there were.
+/// The pushes of a session that nobody has asked for yet.
 #[derive(Default)]
 pub(crate) struct Pushes {
     kept: Vec<Pushed>,

@@ -7,17 +7,19 @@
 //!
 //! # What a browser remembers
 //!
-//! What it has learned of hosts that pipeline is remembered too, if `visits=N` says that there were earlier visits; `green-hosts` is what
-//! it remembers without any, or before the first of them: that every host has passed its trial. A predictor that has seen nothing predicts nothing, so a load with one is not the page's first: the page has been visited
+//! A predictor that has seen nothing predicts nothing, so a load with one is not the page's first: the page has been visited
 //! [`VISITS`] times before, or as often as `visits=N` says. Each of those visits is a load in the virtual world, cold but for
 //! what the predictor has learned, with a seed that follows from the measured load's. So what is remembered depends on the page,
 //! the network, the transport and the seed alone, and on neither the order of loads nor the number of threads; and it is the
-//! same for a live load as for a virtual one. Each visit is of a run of the browser of its own: what is learned decays once when it
-//! is kept, as Chrome's did when it was saved. Without that a host that takes one connection at every visit would have two, as the
-//! estimate comes down to one from above, and is rounded up. Nothing breaks at those visits. The
-//! names of the last start, which Chrome looked up too, are left out.
-//! What authorities have said of certificates is kept too, as Windows keeps it on disk, and so by the system's browsers; but a
-//! load whose certificates are asked about, without a predictor, is the first one unless `visits=N` says otherwise.
+//! same for a live load as for a virtual one. Nothing breaks at those visits.
+//!
+//! Each visit is of a run of the browser of its own: what is learned decays once when it is kept, as Chrome's did when it was saved.
+//! Without that a host that takes one connection at every visit would have two, as the estimate comes down to one from above, and
+//! is rounded up. The names of the last start, which Chrome looked up too, are left out.
+//!
+//! Two other things are remembered if `visits=N` says that there were earlier visits, but do not make any by themselves: what was
+//! learned of hosts that pipeline (`green-hosts` is what is known before the first visit: that every host has passed its trial), and
+//! what authorities have said of certificates, which Windows keeps on disk, and so the system's browsers.
 //!
 //! The cache is another thing: those visits find it as the measured load does, empty, or with `revisit` as an earlier visit left it.
 //!
@@ -63,6 +65,7 @@ pub const VISITS_MAX: u32 = 100;
 
 /// The longest time between two visits, hours: a year, which is what RFC 2616 §14.21 had servers say for "never expires".
 pub const REVISIT_HOURS_MAX: f64 = 8_760.0;
+
 /// One technique, switched on.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

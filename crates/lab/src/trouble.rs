@@ -222,7 +222,8 @@ impl Troubles {
         let lack = match self.incomplete {
             0 => "every load is whole".to_owned(),
             n => format!(
-                "{n} loads lack something, {} of them what the page cannot be shown without",
+                "{} something, {} of them what the page cannot be shown without",
+                if n == 1 { "1 load lacks".to_owned() } else { format!("{n} loads lack") },
                 self.broken
             ),
         };
@@ -235,7 +236,7 @@ impl Troubles {
             let blocks = if m.blocks { ", which the page cannot be shown without" } else { "" };
             out.push(format!(
                 "{of}: missing in {} of {}: {}{} ({}{blocks}), {}: {}",
-                loads(m.loads, "").trim_end(),
+                if m.loads == 1 { "1 load".to_owned() } else { format!("{} loads", m.loads) },
                 m.page,
                 m.host,
                 m.path,
@@ -252,15 +253,6 @@ impl Troubles {
             out.push(format!("{of}: {} more resources are missing; troubles.jsonl has them", self.others));
         }
         out
-    }
-}
-
-/// `1 load lacks`, `2 loads lack`.
-fn loads(n: u64, verb: &str) -> String {
-    match (n, verb) {
-        (1, "") => "1 load".to_owned(),
-        (1, _) => format!("1 load {verb}s"),
-        _ => format!("{n} loads {verb}"),
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) const SWITCHES: [Switch; 32] = [
     Switch {
         name: "visits",
         values: "=N",
-        about: "visits from which preconnect has learned, or that had certificates asked about, before the measured one (10 or 0 unless set)",
+        about: "visits before the measured one, from which preconnect or pipelining has learned, or at which certificates were asked about (10 for preconnect, else 0, unless set)",
     },
     Switch {
         name: "racing",
