@@ -7,6 +7,7 @@ use client::{Action, Client, ConnectionId, ConnectionRecord, Left, LoadClass};
 use page::cache::{Reuse, reuse};
 use page::{Cause, Kind, Page, ResourceId};
 
+use crate::foresight::{Ahead, Foreseen};
 use crate::tab::Tab;
 use crate::{Config, End, Moments, Pause, Progress, Record, Trouble, priority};
 
@@ -33,6 +34,8 @@ pub struct Request {
     pub sent_on: Option<client::SentOn>,
     /// Whether it had to wait for a connection in use; see [`client::Request::queued`].
     pub queued: bool,
+    /// Whether it was asked for before the page came to it.
+    pub ahead: Option<Ahead>,
 }
 
 /// How a response came out of the cache.
@@ -81,19 +84,19 @@ pub struct Behind {
 ///
 /// Every page computes on a thread of its own, as if there were a processor for each.
 pub struct Browser<'p> {
-    page: &'p Page,
+    pub(crate) page: &'p Page,
     /// The one in front first.
-    tabs: Vec<Tab<'p>>,
+    pub(crate) tabs: Vec<Tab<'p>>,
     order: TabOrder,
     config: Config,
-    client: Client,
+    pub(crate) client: Client,
     /// For every host, whether its connections are secured, and its name with the port that a URL would show.
-    hosts: Vec<(bool, bytes::Bytes)>,
-    body_bytes: Vec<u64>,
+    pub(crate) hosts: Vec<(bool, bytes::Bytes)>,
+    pub(crate) body_bytes: Vec<u64>,
     /// What an earlier run of the application has left of the same load.
-    kept: std::collections::BTreeMap<ResourceId, Left>,
+    pub(crate) kept: std::collections::BTreeMap<ResourceId, Left>,
     /// What an earlier visit has left of each resource; empty if there was none.
-    cache: Vec<Reuse>,
+    pub(crate) cache: Vec<Reuse>,
     cached: Vec<Option<Cached>>,
     pipelining: Option<client::Pipelining>,
     /// What is asked for beside the page, and when, the next one last.
@@ -101,6 +104,7 @@ pub struct Browser<'p> {
     pause: Option<Pause>,
     /// Media that are paused, and until when; in the order in which they go on.
     paused: VecDeque<(Instant, ResourceId)>,
+    pub(crate) foreseen: Foreseen,
 }
 
 impl<'p> Browser<'p> {
@@ -127,6 +131,7 @@ impl<'p> Browser<'p> {
             beside: Vec::new(),
             pause: config.pause,
             paused: VecDeque::new(),
+            foreseen: Foreseen::default(),
             page,
         }
     }
@@ -222,6 +227,8 @@ impl<'p> Browser<'p> {
         self.client.navigate(now, self.page.resources[0].host);
         self.tabs[0].start(now);
         self.begin_beside(now);
+        self.settle(now);
+        self.begin_prefetches(now);
         self.settle(now);
     }
 
@@ -373,9 +380,9 @@ impl<'p> Browser<'p> {
     /// What became of the page's resources so far, in its order.
     pub fn requests(&self) -> Vec<Request> {
         let request = |(id, resource): (ResourceId, &page::Resource)| {
-            let asked = self.client.request(id);
+            let (asked, ahead) = (self.client.request(id), self.foreseen.ahead(id));
             Request {
-                record: self.record(id),
+                record: ahead.map_or_else(|| self.record(id), |ahead| self.foreseen_record(id, ahead)),
                 timing: asked.map(|r| r.timing),
                 priority: priority(resource.kind),
                 connection: asked.and_then(|r| r.connection),
@@ -385,6 +392,7 @@ impl<'p> Browser<'p> {
                 cached: self.cached[id as usize],
                 sent_on: asked.filter(|r| r.attempts > 0).map(|r| r.sent_on),
                 queued: asked.is_some_and(|r| r.queued),
+                ahead,
             }
         };
         (0..).zip(&self.page.resources).map(request).collect()
@@ -396,7 +404,7 @@ impl<'p> Browser<'p> {
         ids.filter_map(|id| self.trouble(id)).collect()
     }
 
-    fn record(&self, id: ResourceId) -> Record {
+    pub(crate) fn record(&self, id: ResourceId) -> Record {
         match self.tab_of(id) {
             0 if self.is_beside(id) => beside(self.client.request(id)),
             tab => self.tabs[tab].record(id).clone(),
@@ -444,42 +452,50 @@ impl<'p> Browser<'p> {
     fn settle(&mut self, now: Instant) {
         loop {
             self.begin(now);
-            for (load, tab) in (0..).zip(&mut self.tabs) {
-                while let Some((id, mut ask)) = tab.poll_ask(&self.hosts) {
-                    match self.cache.get(id as usize) {
-                        Some(Reuse::Fresh) => {
-                            self.cached[id as usize] = Some(Cached::Fresh);
-                            tab.loader.handle_head(now, id - tab.first);
-                            tab.complete_from_cache(now, id);
-                            continue;
-                        }
-                        Some(Reuse::Validate(conditions)) => {
-                            let fields = &mut ask.head.fields;
-                            conditions.iter().for_each(|f| fields.push(f.name.clone(), f.value.clone()));
-                        }
-                        Some(Reuse::Fetch) | None => {}
+            for tab in 0..self.tabs.len() {
+                while let Some((id, ask)) = self.tabs[tab].poll_ask(&self.hosts) {
+                    match self.foreseen.need(now, id) {
+                        Some(held) => held.into_iter().for_each(|event| self.tell_tab(now, tab, event)),
+                        None => self.ask(now, tab, id, ask),
                     }
-                    let resume = match self.kept.get(&id) {
-                        None => None,
-                        Some(Left::Sent) => {
-                            tab.fail(now, id, SENT_BEFORE);
-                            continue;
-                        }
-                        Some(Left::Answer(known)) => {
-                            self.body_bytes[id as usize] = known.body_len;
-                            if tab.tell_kept(now, id, known) {
-                                continue;
-                            }
-                            Some(known.clone())
-                        }
-                    };
-                    let ask = tab.classed(self.pipelining, id, client::Ask { load, resume, ..ask });
-                    self.client.ask(now, id, ask);
                 }
             }
             let Some(event) = self.client.poll_event() else { break };
             self.tell_loader(now, event);
         }
+    }
+
+    /// Asks the client for one of a tab's resources, as far as it is not there.
+    pub(crate) fn ask(&mut self, now: Instant, tab: usize, id: ResourceId, mut ask: client::Ask) {
+        let (load, tab) = (tab as u32, &mut self.tabs[tab]);
+        match self.cache.get(id as usize) {
+            Some(Reuse::Fresh) => {
+                self.cached[id as usize] = Some(Cached::Fresh);
+                tab.loader.handle_head(now, id - tab.first);
+                return tab.complete_from_cache(now, id);
+            }
+            Some(Reuse::Validate(conditions)) => {
+                let fields = &mut ask.head.fields;
+                conditions.iter().for_each(|f| fields.push(f.name.clone(), f.value.clone()));
+            }
+            Some(Reuse::Fetch) | None => {}
+        }
+        let resume = match self.kept.get(&id) {
+            None => None,
+            Some(Left::Sent) => return tab.fail(now, id, SENT_BEFORE),
+            Some(Left::Answer(known)) => {
+                self.body_bytes[id as usize] = known.body_len;
+                if tab.tell_kept(now, id, known) {
+                    return;
+                }
+                Some(known.clone())
+            }
+        };
+        if let Some(resource) = tab.resource(id) {
+            self.foreseen.mark(resource.kind, &mut ask.head);
+        }
+        let ask = tab.classed(self.pipelining, id, client::Ask { load, resume, ..ask });
+        self.client.ask(now, id, ask);
     }
 
     /// Begins the loads behind whose turn has come.
@@ -502,7 +518,7 @@ impl<'p> Browser<'p> {
     }
 
     /// Whose request it is: a page's behind, or else the one's in front, to whom everything beside pages is reckoned too.
-    fn tab_of(&self, id: ResourceId) -> usize {
+    pub(crate) fn tab_of(&self, id: ResourceId) -> usize {
         let behind = self.tabs.iter().skip(1).position(|tab| tab.holds(id));
         behind.map_or(0, |n| n + 1)
     }
@@ -522,6 +538,9 @@ impl<'p> Browser<'p> {
         | client::Event::Data { id, .. }
         | client::Event::Complete { id }
         | client::Event::Failed { id, .. }) = event;
+        if self.take_stranger(id, &event) {
+            return;
+        }
         if let client::Event::Data { chunk, .. } = &event {
             let before = self.body_bytes[id as usize];
             self.body_bytes[id as usize] += chunk.len();
@@ -535,9 +554,17 @@ impl<'p> Browser<'p> {
             // RFC 9111 §4.3.3: what is kept is used. To a request without conditions a 304 is an answer like others.
             let conditional = matches!(self.cache.get(id as usize), Some(Reuse::Validate(_)));
             self.cached[id as usize] = (conditional && head.status == 304).then_some(Cached::Validated);
+            self.heed(now, id, head);
         }
+        if let Some(event) = self.foreseen.hold(id, event) {
+            self.tell_tab(now, tab, event);
+        }
+    }
+
+    /// Tells a loader what has come of a request of its own.
+    fn tell_tab(&mut self, now: Instant, tab: usize, event: client::Event) {
         match event {
-            client::Event::Complete { .. } if self.cached[id as usize].is_some() => {
+            client::Event::Complete { id } if self.cached[id as usize].is_some() => {
                 self.tabs[tab].complete_from_cache(now, id);
             }
             event => self.tabs[tab].tell(now, event),

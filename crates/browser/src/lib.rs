@@ -36,6 +36,7 @@
 
 mod browser;
 mod chain;
+mod foresight;
 mod main_thread;
 mod parser;
 mod tab;
@@ -48,6 +49,7 @@ use page::{Cause, Kind, Page, ResourceId, ScriptMode};
 
 pub use browser::{Behind, Browser, Cached, Request, TabOrder};
 use chain::Chains;
+pub use foresight::{Ahead, AheadTally, Foresight, Known};
 use main_thread::{MainThread, Task};
 use parser::Document;
 pub use trouble::{End, Trouble};

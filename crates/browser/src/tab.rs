@@ -21,6 +21,16 @@ impl<'p> Tab<'p> {
         Self { loader: Loader::new(page, config), started: None, hosts, first, page }
     }
 
+    /// The client's number of a resource's host.
+    pub(crate) fn host(&self, resource: &page::Resource) -> u32 {
+        self.hosts[resource.host as usize]
+    }
+
+    /// The resource that a request is for, if it is one of its own.
+    pub(crate) fn resource(&self, id: RequestId) -> Option<&'p page::Resource> {
+        self.page.resources.get(id.checked_sub(self.first)? as usize)
+    }
+
     /// Whether a request is for one of its resources.
     pub(crate) fn holds(&self, id: RequestId) -> bool {
         (self.first..self.first + self.page.resources.len() as RequestId).contains(&id)
@@ -44,7 +54,7 @@ impl<'p> Tab<'p> {
     /// What a resource is asked for with, by its number in the page.
     pub(crate) fn ask(&self, id: ResourceId, hosts: &[(bool, bytes::Bytes)]) -> Ask {
         let resource = &self.page.resources[id as usize];
-        let host = self.hosts[resource.host as usize];
+        let host = self.host(resource);
         let (secured, authority) = &hosts[host as usize];
         let head = RequestHead {
             method: resource.method.clone(),

@@ -16,6 +16,8 @@
 //! * **Discovery**: by a document's scanner when the byte arrived that refers to it, so the walk goes on in the
 //!   document's *receive*; or some time after a parent's use, which is *compute* (a timer counts as that, too), and the
 //!   walk goes on from the parent's use.
+//! * What was **asked for ahead** of its discovery and had arrived before it waited for the page to come to it: there the walk goes on as
+//!   from a discovery. Otherwise it goes on from when it was asked for.
 //!
 //! One thing is an approximation: a reference that an inline script wrote is found when the parser gets there, and
 //! what the parser waited for on its way (bytes, or scripts) is taken to be the last script or style sheet used before.
@@ -78,8 +80,14 @@ impl Walk<'_> {
     fn used(&mut self, id: ResourceId) -> Option<Step> {
         let row = self.row(id)?;
         let (used, complete) = (row.used_us?, row.complete_us?);
-        let awaited = self.awaited(id, complete, used);
-        let (to, step) = awaited.unwrap_or((complete, Step::Arrived(id)));
+        // What was there before the page came to it waited for the page, as if it had taken no time.
+        let needed = row.needed_us.filter(|needed| *needed > complete);
+        let awaited = self.awaited(id, needed.unwrap_or(complete), used);
+        let (to, step) = match needed {
+            _ if awaited.is_some() => awaited?,
+            Some(needed) => (needed, Step::Discovered(id)),
+            None => (complete, Step::Arrived(id)),
+        };
         self.phases.compute_us += self.back(to);
         Some(step)
     }

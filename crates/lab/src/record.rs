@@ -9,7 +9,7 @@ use crate::critical;
 use crate::error::Error;
 use crate::folder::Rendered;
 use crate::network::Network;
-use crate::result::{ConnectionRow, Key, LoadOutcome, LoadRow, RequestOutcome, RequestRow, emit};
+use crate::result::{AheadRow, ConnectionRow, Key, LoadOutcome, LoadRow, RequestOutcome, RequestRow, emit};
 use crate::setting::{
     Congestion, HostRtt, Pacing, RecordSizing, Spdy, Stack, Think, Tls, TlsScope, WindowScaling, ms,
 };
@@ -172,6 +172,11 @@ fn load_row(key: &Key, seed: u64, page: &Page, load: &load::Load, requests: &[Re
         critical: plt_us
             .filter(|_| outcome == LoadOutcome::Complete)
             .and_then(|plt_us| critical::split(page, requests, plt_us)),
+        ahead: (load.ahead.asked > 0).then_some(AheadRow {
+            asked: load.ahead.asked,
+            used: load.ahead.used,
+            wasted_bytes: load.ahead.wasted_bytes,
+        }),
     }
 }
 
@@ -182,6 +187,7 @@ fn requests(key: &Key, page: &Page, load: &load::Load) -> Vec<RequestRow> {
         let (outcome, reason) = match &request.record.progress {
             Progress::Used => (RequestOutcome::Complete, None),
             Progress::Failed(why) => (RequestOutcome::Failed, Some(why.clone())),
+            Progress::Arrived if is_wasted(request) => (RequestOutcome::Complete, None),
             _ => (RequestOutcome::Pending, None),
         };
         let t = request.timing.unwrap_or_default();
@@ -214,10 +220,20 @@ fn requests(key: &Key, page: &Page, load: &load::Load) -> Vec<RequestRow> {
                 browser::Cached::Fresh => "fresh".to_owned(),
                 browser::Cached::Validated => "validated".to_owned(),
             }),
+            ahead: request.ahead.map(|ahead| match ahead.by {
+                browser::Foresight::Hint => "hint".to_owned(),
+                browser::Foresight::Prefetch => "prefetch".to_owned(),
+            }),
+            needed_us: request.ahead.and_then(|ahead| ahead.needed).map(us),
             after_load: resource.after_load,
         })
     });
     asked.collect()
+}
+
+/// Whether a request was made ahead of need, and the page never came to it.
+fn is_wasted(request: &browser::Request) -> bool {
+    request.ahead.is_some_and(|ahead| ahead.needed.is_none())
 }
 
 fn connection_row(

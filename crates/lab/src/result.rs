@@ -106,6 +106,20 @@ pub struct LoadRow {
     pub queue_max_down_bytes: u64,
     /// Where the time to `onload` went; `null` if the load is incomplete. See [`crate::critical`].
     pub critical: Option<Phases>,
+    /// What asking for things before the page came to them has cost and brought; left out if nothing was.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ahead: Option<AheadRow>,
+}
+
+/// Requests that were made before the page came to them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AheadRow {
+    /// All of them. What the page does not have is among them, and has no row in `requests.jsonl`.
+    pub asked: u32,
+    /// Those that the page came to.
+    pub used: u32,
+    /// Bytes of the answers to the others, heads and bodies.
+    pub wasted_bytes: u64,
 }
 
 /// A page load time split into what it was spent on; the parts add up to it. What each part means is in
@@ -183,6 +197,12 @@ pub struct RequestRow {
     /// On a second visit, if the cache was used: `fresh`, it was not asked for; `validated`, the server said that it has not changed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cache: Option<String>,
+    /// If it was asked for before the page came to it: `hint` or `prefetch`. It is discovered when it is asked for then.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ahead: Option<String>,
+    /// When the page came to it, if it was asked for before; left out if it never did, and it was wasted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub needed_us: Option<u64>,
     /// `onload` does not wait for it.
     pub after_load: bool,
 }

@@ -66,6 +66,7 @@ pub fn load_row(key: &Key, requests: u32, plt_us: Option<u64>) -> LoadRow {
         compute_us: 0,
         queue_max_down_bytes: 0,
         critical: plt_us.map(|us| Phases { receive_us: us, ..Phases::default() }),
+        ahead: None,
     }
 }
 
@@ -97,6 +98,8 @@ pub fn request_row(key: &Key, index: u32, discovered_us: u64) -> RequestRow {
         head_down_bytes: 0,
         body_bytes: 0,
         cache: None,
+        ahead: None,
+        needed_us: None,
         after_load: false,
     }
 }

@@ -21,6 +21,8 @@
 //! learned of hosts that pipeline (`green-hosts` is what is known before the first visit: that every host has passed its trial), and
 //! what authorities have said of certificates, which Windows keeps on disk, and so the system's browsers.
 //!
+//! What a page needed is remembered too, where it is to be prefetched: of the last visit, and of one unless `visits=N` says otherwise.
+//!
 //! The cache is another thing: those visits find it as the measured load does, empty, or with `revisit` as an earlier visit left it.
 //!
 //! A plan may name the memory of a client instead ([`crate::plan::Plan::state`]): one that `velodrome topology` has kept, of visits to
@@ -43,6 +45,7 @@ use client::{
 };
 use load::Traffic;
 use page::Page;
+use page::hint::Form;
 use serde::{Deserialize, Serialize};
 use spdy::Feature;
 
@@ -106,6 +109,10 @@ pub enum Technique {
     SpdyWithout(Vec<Feature>),
     /// SPDY servers push with a document what it is sure to need of its host.
     Push,
+    /// Documents' heads name what they will need, in this field, and the client asks for it at once.
+    Hints(Form),
+    /// What the page needed when it was last visited is asked for with its document.
+    Prefetch,
     /// Hosts of one party share an address and a certificate, and so SPDY sessions.
     Pooling,
     /// Domains that are one party's, a list a party; every other registrable domain is a party's own.
@@ -244,6 +251,9 @@ impl fmt::Display for Technique {
                 write!(f, "spdy-without={}", names.join(","))
             }
             Technique::Push => f.write_str("push"),
+            Technique::Hints(Form::Subresources) => f.write_str("hints=subresources"),
+            Technique::Hints(Form::Preload) => f.write_str("hints=preload"),
+            Technique::Prefetch => f.write_str("prefetch"),
             Technique::PausedMedia(seconds) => write!(f, "paused-media={seconds}"),
             Technique::Stalled(Stalled::Buffer) => f.write_str("stalled=buffer"),
             Technique::Stalled(Stalled::Kill) => f.write_str("stalled=kill"),
@@ -321,6 +331,9 @@ fn read(name: &str, value: Option<&str>) -> Option<Technique> {
             once.then_some(Technique::SpdyWithout(features))
         }
         ("push", None) => Some(Technique::Push),
+        ("hints", None | Some("subresources")) => Some(Technique::Hints(Form::Subresources)),
+        ("hints", Some("preload")) => Some(Technique::Hints(Form::Preload)),
+        ("prefetch", None) => Some(Technique::Prefetch),
         ("paused-media", _) => number(None, PAUSE_MAX).map(Technique::PausedMedia),
         ("stalled", Some("buffer")) => Some(Technique::Stalled(Stalled::Buffer)),
         ("stalled", Some("kill")) => Some(Technique::Stalled(Stalled::Kill)),
@@ -386,6 +399,9 @@ pub(crate) fn check(plan: &Plan) -> Result<(), String> {
     }
     let learns =
         |t: &Technique| matches!(t, Technique::Preconnect(Preconnect::Learned | Preconnect::Successor));
+    if plan.state.is_some() && plan.techniques.contains(&Technique::Prefetch) {
+        return Err("prefetch goes by a visit of its own, of which a client's memory says nothing: leave one of the two out".into());
+    }
     if plan.state.is_some() && !plan.techniques.iter().any(learns) {
         return Err(
             "nothing goes by a client's memory without preconnect=learned or preconnect=successor".into()
@@ -399,6 +415,7 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
     let speaks = |http1: bool| plan.transports().iter().any(|t| (*t == Transport::Http1) == http1);
     let learns =
         |t: &Technique| matches!(t, Technique::Preconnect(Preconnect::Learned | Preconnect::Successor));
+    let remembers = |t: &Technique| learns(t) || *t == Technique::Prefetch;
     let asks = |t: &Technique| matches!(t, Technique::CertChecks(_));
     let asks_status = |t: &Technique| asks(t) && *t != Technique::CertChecks(CertChecks::Chain);
     let shows_certificate = |n: &Network| matches!(n.tls, Tls::Tls12 | Tls::Tls13);
@@ -419,10 +436,10 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
             )),
             None => Ok(()),
         },
-        Technique::Visits(_) if !pipelines && !plan.techniques.iter().any(|t| learns(t) || asks(t)) => {
+        Technique::Visits(_) if !pipelines && !plan.techniques.iter().any(|t| remembers(t) || asks(t)) => {
             without(
-                "nothing learns from visits without preconnect=learned, preconnect=successor, pipelining or \
-                 cert-checks"
+                "nothing learns from visits without preconnect=learned, preconnect=successor, prefetch, pipelining \
+                 or cert-checks"
                     .into(),
             )
         }
@@ -580,6 +597,8 @@ pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
             Technique::HappyEyeballs(EyeballRule::Chrome) => out.happy_eyeballs = Some(HappyEyeballs::CHROME),
             Technique::SpdyWithout(_) | Technique::Owners(_) => {}
             Technique::Push => out.push = true,
+            Technique::Hints(form) => out.hints = Some(*form),
+            Technique::Prefetch => out.prefetch = true,
             Technique::PausedMedia(seconds) => {
                 let length = Duration::from_secs(u64::from(*seconds));
                 out.pause = Some(browser::Pause { after: PAUSED_AFTER, length });
@@ -648,7 +667,11 @@ pub(crate) fn remembering(
         _ => None,
     });
     let knows = !setup.memory.learned.is_empty() || !setup.memory.successor.is_empty();
-    let unset = if learns && !knows { VISITS } else { 0 };
+    let unset = match setup.techniques.prefetch {
+        _ if learns && !knows => VISITS,
+        true => 1, // what a page needs it needs at every visit
+        false => 0,
+    };
     for visit in 0..asked.unwrap_or(unset) {
         let mut whole = load::Setup { faults: load::Faults::default(), ..setup.clone() };
         (whole.up.outages, whole.down.outages) = Default::default();

@@ -8,6 +8,7 @@
 
 mod certificate;
 mod fault;
+mod foresight;
 mod servers;
 mod setup;
 mod tabs;
@@ -21,7 +22,7 @@ pub use fault::{Faults, NetworkChange};
 pub use servers::{BadPipeliners, Ipv6, Route, Servers, Which};
 pub use setup::{HostRtt, Setup, TlsScope};
 pub use tabs::Tabs;
-pub use technique::{HostStanding, Memory, Techniques};
+pub use technique::{HostStanding, KnownPage, Memory, Techniques};
 pub use traffic::Traffic;
 
 /// What came of one load.
@@ -49,6 +50,9 @@ pub struct Load {
     pub ended: Instant,
     /// Bytes of answers that had come and the page had not read, at most.
     pub unread_max: u64,
+    /// What asking for things before the page came to them has cost and brought; see [`Techniques::hints`] and
+    /// [`Techniques::prefetch`].
+    pub ahead: browser::AheadTally,
     /// How far SPDY streams had come, and how far their windows let them go on, at each of their pieces; only if
     /// [`Setup::keeps_progress`] is set.
     pub progress: Vec<client::Progress>,

@@ -196,6 +196,7 @@ impl Setup {
             browser.revisit(after);
         }
         self.traffic(page).into_iter().for_each(|(at, id)| browser.fetch_beside(at, id));
+        self.prepare(&mut browser, page);
         let Memory { learned, successor, .. } = self.memory.clone();
         browser.remember(
             client::Learned::from_rows(learned, Vec::new()),
@@ -234,6 +235,7 @@ impl Setup {
                 .cloned()
                 .chain(here.map(|(host, state)| HostStanding { host, state }))
                 .collect(),
+            pages: self.known_pages(browser),
         }
     }
 

@@ -46,6 +46,11 @@ pub struct Techniques {
     /// Whether SPDY servers push with a document what it is sure to need of its host:
     /// [`origin::Recording::with_automatic_pushes`].
     pub push: bool,
+    /// Whether servers name, in the head of a document, what it will need of its party's hosts, in which field, and the client asks for
+    /// it at once: [`Setup::foresee`](crate::Setup::foresee).
+    pub hints: Option<page::hint::Form>,
+    /// Whether the client asks, with a document, for what it knows of an earlier visit that it needs: [`Memory::pages`].
+    pub prefetch: bool,
     /// Whether the page stops reading what it plays.
     pub pause: Option<browser::Pause>,
     /// What the client does about that on a SPDY session without flow control.
@@ -70,6 +75,8 @@ impl Default for Techniques {
             pooling: false,
             owners: Ownership::default(),
             push: false,
+            hints: None,
+            prefetch: false,
             pause: None,
             stalled: Stalled::default(),
         }
@@ -111,6 +118,18 @@ pub struct Memory {
     pub checked: BTreeSet<String>,
     /// What pipelining goes by: hosts that it knows something of.
     pub pipelining: Vec<HostStanding>,
+    /// What [`Techniques::prefetch`] goes by: what pages needed when they were last visited, a row a page, in the order of first visits.
+    /// Kept only where it is on.
+    pub pages: Vec<KnownPage>,
+}
+
+/// What a page needed when it was last visited.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownPage {
+    /// Its URL, where the navigation began.
+    pub url: String,
+    /// URLs, in the order in which they were needed.
+    pub resources: Vec<browser::Known>,
 }
 
 /// What pipelining has learned of a host.

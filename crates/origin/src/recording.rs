@@ -1,10 +1,11 @@
 //! A recorded page as a site: which recorded response answers a request.
 //!
-//! What its bodies are made of is in `recording/content.rs`, what is pushed in `recording/pushes.rs`, parts of bodies in
-//! `recording/range.rs`, what is answered with 304 in `recording/conditional.rs`.
+//! What its bodies are made of is in `recording/content.rs`, what is pushed in `recording/pushes.rs`, what is hinted at in
+//! `recording/hints.rs`, parts of bodies in `recording/range.rs`, what is answered with 304 in `recording/conditional.rs`.
 
 mod conditional;
 mod content;
+mod hints;
 mod pushes;
 mod range;
 
@@ -19,6 +20,7 @@ use page::{Host, Page, Resource, ResourceId};
 use crate::matching::{Fit, Query, split};
 use crate::{Answer, Faults, Matching, Site, Think, Tier};
 use content::Content;
+use hints::Hints;
 
 /// A recorded page, or one host of it, as a [`Site`].
 ///
@@ -40,6 +42,7 @@ pub struct Recording<P> {
     content: Option<Content>,
     /// What goes with a resource's answer.
     pushes: BTreeMap<ResourceId, Vec<ResourceId>>,
+    hints: Option<Hints>,
     /// What breaks, and how often each resource was asked for.
     faults: Option<(Faults, BTreeMap<ResourceId, u32>)>,
 }
@@ -113,7 +116,8 @@ impl<P: Deref<Target = Page>> Recording<P> {
         let mut entries: Vec<_> = resources.map(|(resource, _)| Entry { resource, given: 0 }).collect();
         let of = |entry: &Entry| key(&page.resources[entry.resource as usize]);
         entries.sort_by(|a, b| of(a).cmp(&of(b))); // stable: recorded order stays
-        Self { page, served, think, matching, entries, content: None, pushes: BTreeMap::new(), faults: None }
+        let pushes = BTreeMap::new();
+        Self { page, served, think, matching, entries, content: None, pushes, hints: None, faults: None }
     }
 
     /// The same, with answers that break.
@@ -250,6 +254,7 @@ impl<P: Deref<Target = Page>> Site for Recording<P> {
         } else {
             range::part(request, whole)
         };
+        self.hint(resource, request, &mut answer);
         if let Some((faults, asked)) = &mut self.faults {
             let n = asked.entry(resource).or_default();
             answer.broken = faults.answer(&self.page, resource, &answer.body, *n);

@@ -48,9 +48,9 @@ impl<'p> Server<'p> {
         Self { site, scheme, connections: Vec::new(), behaviour: Behaviour::default() }
     }
 
-    /// The same, pushing what [`Recording::with_automatic_pushes`] says.
-    pub fn with_automatic_pushes(self) -> Self {
-        Self { site: self.site.with_automatic_pushes(), ..self }
+    /// The same, with its site changed: to one that pushes, or hints.
+    pub fn map_site(self, change: impl FnOnce(Recording<&'p Page>) -> Recording<&'p Page>) -> Self {
+        Self { site: change(self.site), ..self }
     }
 
     /// The same, with answers that break.

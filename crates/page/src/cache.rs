@@ -49,6 +49,11 @@ pub fn reuse(resource: &Resource, after: Duration) -> Reuse {
     if validators.is_empty() || *status != 200 { Reuse::Fetch } else { Reuse::Validate(validators) }
 }
 
+/// Whether a browser must keep nothing of a response, whatever else it says (RFC 9111 §5.2.2.5).
+pub fn is_no_store(resource: &Resource) -> bool {
+    Control::of(&resource.response).no_store
+}
+
 /// Statuses that may be kept without a word about it (RFC 9110 §15.1), but for 206, which no recording of a whole page has.
 const HEURISTIC: [u16; 10] = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414];
 

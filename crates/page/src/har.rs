@@ -104,6 +104,7 @@ mod tests;
 
 pub use body::{Bodies, Body};
 pub(crate) use clock::parse_http as moment;
+pub(crate) use url::Url;
 pub use write::{Measured, Timing, write};
 
 use std::io::Read;

@@ -21,6 +21,7 @@ pub mod cache;
 pub mod corpus;
 pub mod error;
 pub mod har;
+pub mod hint;
 mod model;
 
 pub use error::{Error, Fault};

@@ -132,8 +132,7 @@ impl<'p> World<'p> {
                 [host] => origin::Server::new(page, host, setup.think),
                 _ => origin::Server::of_hosts(page, hosts, setup.think),
             };
-            let server = server.with_faults(faults.clone()).with_behaviour(behaviour);
-            if setup.techniques.push { server.with_automatic_pushes() } else { server }
+            server.with_faults(faults.clone()).with_behaviour(behaviour).map_site(|site| setup.foresee(site))
         });
         Self {
             page,
@@ -642,6 +641,7 @@ impl<'p> World<'p> {
             computed: self.past.computed + self.browser.computed(),
             ended: self.now,
             unread_max: self.browser.client().unread_max(),
+            ahead: self.browser.ahead_tally(),
             progress: self.browser.client().progress().copied().collect(),
             memory: self.setup.remembered(&self.browser),
             troubles,

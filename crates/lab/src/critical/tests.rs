@@ -157,3 +157,15 @@ fn a_row_that_lacks_a_moment_gives_no_split_instead_of_a_wrong_one() {
     load.rows[0].sent_us = None;
     assert_eq!(split(&load.page, &load.rows, 160_000), None);
 }
+
+/// The image was asked for with the document and there at 200; the byte that refers to it came at 300, which is what it waited for.
+#[test]
+fn what_was_there_before_the_page_came_to_it_waited_for_the_page() {
+    let mut load = Load::new([0, 0, 100, 400, 450]).with(Kind::Image, found_at(1), [0, 10, 110, 200, 310]);
+    load.rows[1].needed_us = Some(300_000);
+    // 310 ← 300 compute; 300 ← 100 the document's receive; 100 ← 0 its wait.
+    assert_eq!(load.split(310), [0, 0, 0, 0, 100, 200, 10]);
+    load.rows[1].needed_us = Some(150_000);
+    // Under way when the page came to it: its own phases. 310 ← 200 compute; 200 ← 110 receive; 110 ← 10 wait; 10 ← 0 queued.
+    assert_eq!(load.split(310), [0, 0, 0, 10, 100, 90, 110]);
+}

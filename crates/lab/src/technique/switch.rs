@@ -8,7 +8,7 @@ pub(super) struct Switch {
 }
 
 /// Every switch.
-pub(super) const SWITCHES: [Switch; 32] = [
+pub(super) const SWITCHES: [Switch; 34] = [
     Switch {
         name: "false-start",
         values: "",
@@ -22,7 +22,7 @@ pub(super) const SWITCHES: [Switch; 32] = [
     Switch {
         name: "visits",
         values: "=N",
-        about: "visits before the measured one, from which preconnect or pipelining has learned, or at which certificates were asked about (10 for preconnect, else 0, unless set)",
+        about: "visits before the measured one, from which preconnect, prefetch or pipelining has learned, or at which certificates were asked about (10 for preconnect, 1 for prefetch, else 0, unless set)",
     },
     Switch {
         name: "racing",
@@ -138,6 +138,16 @@ pub(super) const SWITCHES: [Switch; 32] = [
         name: "push",
         values: "",
         about: "SPDY servers push with a document what it is sure to need of its host",
+    },
+    Switch {
+        name: "hints",
+        values: "[=subresources|preload]",
+        about: "documents' heads name what they will need, as X-Subresources (unless set) or Link: rel=preload, and it is asked for at once",
+    },
+    Switch {
+        name: "prefetch",
+        values: "",
+        about: "what the page needed when it was last visited is asked for with its document",
     },
     Switch {
         name: "pooling",

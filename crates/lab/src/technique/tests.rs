@@ -144,6 +144,9 @@ fn what_is_written_is_read() {
         "cross-traffic=video",
         "spdy-without=priorities,compression",
         "push",
+        "hints=subresources",
+        "hints=preload",
+        "prefetch",
         "pooling",
         "owners=ebay.com+ebayimg.com,google.com+gstatic.com",
         "paused-media=60",
@@ -159,6 +162,7 @@ fn what_is_written_is_read() {
     assert_eq!("racing".parse(), Ok(Technique::RacingMs(250.0)));
     assert_eq!("pipelining".parse(), Ok(Technique::Pipelining(32)));
     assert_eq!("revisit".parse(), Ok(Technique::RevisitHours(0.0)));
+    assert_eq!("hints".parse(), Ok(Technique::Hints(Form::Subresources)));
 }
 
 #[test]
@@ -188,6 +192,8 @@ fn an_unknown_switch_or_value_is_named_beside_what_there_is() {
         "spdy-without=settings,settings",
         "owners=ebay",
         "push=1",
+        "hints=early",
+        "prefetch=yes",
     ] {
         let name = bad.split('=').next().unwrap();
         assert!(says(bad).starts_with(&format!("'{bad}' is not how {name} is switched: {name}")), "{bad}");
@@ -458,4 +464,40 @@ fn a_transfer_beside_the_page_slows_it_and_a_video_hardly_does() {
     let blocks = video.requests.iter().filter(|r| r.body_bytes == 65_536).count() as f64;
     let due = plt(&video) / 419.43;
     assert!((blocks - due).abs() <= 2.0, "{blocks} blocks in {} ms", plt(&video));
+}
+
+/// Over HTTP/1.1 and SPDY alike, a hundred and more requests with all their dependencies: each is made once.
+#[test]
+fn hints_and_prefetch_ask_earlier_and_for_nothing_twice() {
+    for transport in ["http1", "spdy2", "spdy3.1"] {
+        let without = load(&plan(&[transport], Tls::None, &[]));
+        for techniques in [&["hints"][..], &["hints=preload"], &["prefetch"], &["hints", "prefetch"]] {
+            let with = load(&plan(&[transport], Tls::None, techniques));
+            assert!(with.ahead.asked > 10 && with.ahead.used == with.ahead.asked, "{:?}", with.ahead);
+            assert_eq!((&with.repeated, with.requests.len()), (&Vec::new(), without.requests.len()));
+            let sent = |load: &load::Load| load.connections.iter().map(|c| c.record.requests).sum::<u32>();
+            assert_eq!(sent(&with), sent(&without), "{transport} {techniques:?}");
+        }
+    }
+}
+
+/// One visit unless more are asked for; its page is remembered as it was needed.
+#[test]
+fn prefetch_goes_by_one_visit() {
+    let of = |techniques: &[&str]| {
+        let plan = plan(&["spdy3.1"], Tls::None, techniques);
+        let page = &crate::pages::collect(&plan.pages, None).pages[0];
+        let setup = crate::record::setup(&plan.networks[0], plan.transports()[0], &plan.techniques).unwrap();
+        remembering(&setup, &plan.techniques, page, 7).memory.pages
+    };
+    assert_eq!(of(&[]), []);
+    let once = of(&["prefetch"]);
+    assert!(once.len() == 1 && once[0].resources.len() > 10);
+    let of_more = of(&["prefetch", "visits=2"]);
+    let sorted = |pages: &[load::KnownPage]| {
+        let mut urls: Vec<_> = pages[0].resources.iter().map(|known| known.url.clone()).collect();
+        urls.sort();
+        urls
+    };
+    assert_eq!(sorted(&once), sorted(&of_more));
 }

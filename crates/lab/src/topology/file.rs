@@ -122,7 +122,7 @@ pub fn parse(text: &[u8]) -> Result<State, String> {
     let learned = whole.learned.into_iter().map(Learned::row).collect::<Result<_, _>>()?;
     let successor = whole.successor.into_iter().map(Successor::row).collect();
     Ok(State {
-        memory: Memory { learned, successor, checked: whole.checked, pipelining: Vec::new() },
+        memory: Memory { learned, successor, checked: whole.checked, ..Memory::default() },
         rounds: whole.rounds,
         pages: whole.pages.into_iter().map(Page::record).collect(),
     })

@@ -159,6 +159,8 @@ fn a_load_goes_by_the_memory_that_its_plan_names_and_by_no_other() {
     assert_eq!(Plan::parse(&sealed.emit(), "p").unwrap(), sealed);
     let wrong = named(&["preconnect=successor"]).memory().unwrap_err().to_string();
     assert!(wrong.contains("holds nothing that preconnect=successor goes by"), "{wrong}");
+    let ignored = named(&["preconnect=learned", "prefetch"]).check().unwrap_err();
+    assert!(ignored.contains("of which a client's memory says nothing"), "{ignored}");
     let unused = named(&[]).check().unwrap_err();
     assert!(unused.contains("nothing goes by a client's memory"), "{unused}");
     file::write(&path, &learned("preconnect=learned", 4)).unwrap();

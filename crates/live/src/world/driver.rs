@@ -244,6 +244,7 @@ impl Running<'_, '_> {
             computed: browser.computed(),
             ended,
             unread_max: browser.client().unread_max(),
+            ahead: browser.ahead_tally(),
             progress: browser.client().progress().copied().collect(),
             memory: self.driver.setup.remembered(browser),
             troubles: browser.troubles(),

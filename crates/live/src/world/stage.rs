@@ -261,7 +261,7 @@ fn serve(
                 _ => Recording::of_hosts(page.clone(), hosts, setup.think),
             };
             let site = site.with_faults(fault::of(setup, seed));
-            sites.push(if setup.techniques.push { site.with_automatic_pushes() } else { site });
+            sites.push(setup.foresee(site));
             behaviours.push(setup.servers.behaviour(&host.name));
         }
     }

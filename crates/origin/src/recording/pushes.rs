@@ -104,7 +104,7 @@ fn add(pushes: &mut Vec<ResourceId>, pushed: ResourceId, cause: ResourceId, page
 }
 
 /// The document whose markup leads to a resource, by way of style sheets only.
-fn document_of(page: &Page, resource: &Resource) -> Option<ResourceId> {
+pub(super) fn document_of(page: &Page, resource: &Resource) -> Option<ResourceId> {
     let mut resource = resource;
     loop {
         match resource.cause {

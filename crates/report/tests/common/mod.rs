@@ -141,6 +141,7 @@ fn load_row(page: u32, key: &Key) -> LoadRow {
             receive_us: plt - plt / 2,
             ..Phases::default()
         }),
+        ahead: None,
     }
 }
 
@@ -173,6 +174,8 @@ fn request_row(key: &Key, index: u32) -> RequestRow {
         head_down_bytes: 300,
         body_bytes: 24_000,
         cache: None,
+        ahead: None,
+        needed_us: None,
         after_load: false,
     }
 }
