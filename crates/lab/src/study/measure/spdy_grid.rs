@@ -7,11 +7,14 @@ use super::{
 use crate::published::{Pair, WHITEPAPER_LOSSES, WHITEPAPER_MEANS, WHITEPAPER_RTTS};
 use crate::study::{Grid, rounded};
 
-/// The published rows that are made again, by their place in [`WHITEPAPER_MEANS`], with the keys of their gains on DSL and on cable.
-const CARRIERS: [(usize, [&str; 2]); 3] = [
-    (1, ["dsl_several_pct", "cable_several_pct"]),
-    (2, ["dsl_one_pct", "cable_one_pct"]),
-    (5, ["dsl_tls_pct", "cable_tls_pct"]),
+/// The keys of the gains on DSL and on cable of the rows of [`WHITEPAPER_MEANS`] but the first, which is HTTP.
+const CARRIERS: [[&str; 2]; WHITEPAPER_MEANS.len() - 1] = [
+    ["dsl_several_pct", "cable_several_pct"],
+    ["dsl_one_pct", "cable_one_pct"],
+    ["dsl_push_pct", "cable_push_pct"],
+    ["dsl_hint_pct", "cable_hint_pct"],
+    ["dsl_tls_pct", "cable_tls_pct"],
+    ["dsl_prefetch_pct", "cable_prefetch_pct"],
 ];
 
 const LOSS_KEYS: [&str; WHITEPAPER_LOSSES.len()] =
@@ -20,16 +23,18 @@ const LOSS_KEYS: [&str; WHITEPAPER_LOSSES.len()] =
 const RTT_KEYS: [&str; WHITEPAPER_RTTS.len()] =
     ["rtt_20_pct", "rtt_40_pct", "rtt_60_pct", "rtt_80_pct", "rtt_120_pct", "rtt_160_pct", "rtt_200_pct"];
 
-/// Arms: HTTP and SPDY to several domains on DSL and cable; SPDY to one domain; the same over TLS; HTTP and SPDY over losses; SPDY to one
-/// domain over the same; HTTP and SPDY over round-trip times. The grids have cable first.
+/// Arms: HTTP and SPDY to several domains on DSL and cable; SPDY to one domain; the same over TLS; to one domain with push and with hints;
+/// over TLS with prefetch; HTTP and SPDY over losses; SPDY to one domain over the same; HTTP and SPDY over round-trip times. The grids have
+/// cable first.
 pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
-    let [several, one, tls, losses, one_over_losses, trips] = arms else { return Default::default() };
+    let [several, one, tls, push, hint, prefetch, losses, one_over_losses, trips] = arms else {
+        return Default::default();
+    };
     let (Some(loss_grid), Some(rtt_grid)) = (&losses.grid, &trips.grid) else { return Default::default() };
-    let carriers: [&[Both]; 3] = [
-        &[0, 1].map(|n| pairs(&several.each(n, 0, plt), &several.each(n, 1, plt))),
-        &[0, 1].map(|n| pairs(&several.each(n, 0, plt), &one.each(n, 0, plt))),
-        &[0, 1].map(|n| pairs(&several.each(n, 0, plt), &tls.each(n, 0, plt))),
-    ];
+    let spdy = |arm: &ArmLoads, n: usize| arm.each(n, usize::from(std::ptr::eq(arm, several)), plt);
+    // In the order of the published rows.
+    let carriers = [several, one, push, hint, tls, prefetch]
+        .map(|arm| [0, 1].map(|n| pairs(&several.each(n, 0, plt), &spdy(arm, n))));
     let on = |arm: &ArmLoads, n: usize| pairs(&arm.each(n, 0, plt), &arm.each(n, 1, plt));
     // By the value, not by its place: a grid may be thinned, and a row without its cell is then not measured.
     let at_loss = |p: &Pair| {
@@ -43,7 +48,7 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
     let by_loss: Vec<_> = WHITEPAPER_LOSSES.iter().map(at_loss).collect();
     let by_rtt: Vec<_> = WHITEPAPER_RTTS.iter().map(at_rtt).collect();
     let mut measured = Vec::new();
-    for ((_, keys), both) in CARRIERS.iter().zip(carriers) {
+    for (keys, both) in CARRIERS.iter().zip(&carriers) {
         measured.extend(keys.iter().zip(both).map(|(key, both)| (*key, gain_of_means_pct(both))));
     }
     for (keys, rows) in [(&LOSS_KEYS[..], &by_loss), (&RTT_KEYS[..], &by_rtt)] {
@@ -51,7 +56,7 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         measured.extend(made.map(|(key, both)| (key, gain_of_means_pct(both))));
     }
     let pictures = vec![
-        means_table(carriers).into(),
+        means_table(&carriers).into(),
         pairs_table(
             "Means by loss, on cable at 20 ms, in ms.",
             "loss each way, %",
@@ -75,26 +80,17 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
 /// Page load times without and with SPDY, of every load.
 type Both = Vec<(f64, f64)>;
 
-fn means_table(carriers: [&[Both]; 3]) -> Table {
+fn means_table(carriers: &[[Both; 2]; CARRIERS.len()]) -> Table {
     let [http, ..] = &WHITEPAPER_MEANS;
     let row = |(n, carried): (usize, &crate::published::Mean)| {
-        let made = CARRIERS.iter().position(|(row, _)| *row == n);
-        let link = |link: usize, http_ms: f64, ms: f64| {
-            let (ours, gain) = match made.map(|made| &carriers[made][link]) {
-                Some(both) => (means(both).1, rounded(gain_of_means_pct(both))),
-                None if n == 0 => (means(&carriers[0][link]).0, String::new()),
-                None => {
-                    return [
-                        rounded(ms),
-                        "not made".into(),
-                        rounded(100.0 * (http_ms - ms) / http_ms),
-                        String::new(),
-                    ];
+        let link =
+            |link: usize, http_ms: f64, ms: f64| match n.checked_sub(1).map(|made| &carriers[made][link]) {
+                Some(both) => {
+                    let published = rounded(100.0 * (http_ms - ms) / http_ms);
+                    [rounded(ms), rounded(means(both).1), published, rounded(gain_of_means_pct(both))]
                 }
+                None => [rounded(ms), rounded(means(&carriers[0][link]).0), String::new(), String::new()],
             };
-            let published = if n == 0 { String::new() } else { rounded(100.0 * (http_ms - ms) / http_ms) };
-            [rounded(ms), rounded(ours), published, gain]
-        };
         let cells = [link(0, http.dsl_ms, carried.dsl_ms), link(1, http.cable_ms, carried.cable_ms)];
         std::iter::once(carried.what.to_owned()).chain(cells.into_iter().flatten()).collect()
     };
