@@ -300,6 +300,9 @@ pub struct SettingArgs {
     /// Extra delay each way, drawn for each packet from 0 to this.
     #[arg(long, value_name = "MS", value_parser = milliseconds)]
     jitter: Option<f64>,
+    /// How many packets a loss takes on the mean, one after the other; as many are lost in all (1 unless set).
+    #[arg(long, value_name = "PACKETS")]
+    loss_burst: Option<f64>,
     /// TCP constants of an era: 2010 or today. The next six flags change single ones.
     #[arg(long, value_name = "ERA")]
     stack: Option<Stack>,
@@ -367,6 +370,7 @@ impl SettingArgs {
             queue_ms: self.queue_ms,
             queue_discipline: self.queue_discipline,
             jitter_ms: self.jitter,
+            loss_burst_packets: self.loss_burst,
             stack: self.stack,
             initial_cwnd: self.initial_cwnd,
             initial_rwnd_bytes: self.initial_rwnd,

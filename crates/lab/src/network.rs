@@ -145,6 +145,7 @@ pub struct Overrides {
     pub queue_ms: Option<f64>,
     pub queue_discipline: Option<Discipline>,
     pub jitter_ms: Option<f64>,
+    pub loss_burst_packets: Option<f64>,
     pub stack: Option<Stack>,
     pub initial_cwnd: Option<u32>,
     pub initial_rwnd_bytes: Option<u32>,
@@ -292,6 +293,7 @@ impl Network {
         }
         set(&mut self.queue_discipline, &o.queue_discipline);
         set(&mut self.jitter_ms, &o.jitter_ms);
+        set(&mut self.loss_burst_packets, &o.loss_burst_packets);
         set(&mut self.initial_cwnd, &o.initial_cwnd);
         set(&mut self.initial_rwnd_bytes, &o.initial_rwnd_bytes);
         set(&mut self.syn_timeout_ms, &o.syn_timeout_ms);

@@ -39,7 +39,12 @@ struct BuiltIn {
     file: &'static str,
     /// What it measures on its arms.
     measure: fn(&[ArmLoads]) -> Measured,
+    /// Under which conditions that becomes another thing, if it tries several.
+    turns: Option<Turns>,
 }
+
+/// Sentences, with figures of a study's arms.
+type Turns = fn(&[ArmLoads]) -> Vec<String>;
 
 /// Every study, in the order in which they are read best.
 const STUDIES: &[BuiltIn] = &[
@@ -47,76 +52,91 @@ const STUDIES: &[BuiltIn] = &[
         name: "spdy-vs-http",
         file: include_str!("../../../studies/spdy-vs-http.toml"),
         measure: measure::spdy_vs_http::measure,
+        turns: Some(measure::spdy_vs_http::turns),
     },
     BuiltIn {
         name: "spdy-grid",
         file: include_str!("../../../studies/spdy-grid.toml"),
         measure: measure::spdy_grid::measure,
+        turns: None,
     },
     BuiltIn {
         name: "spdy-ablation",
         file: include_str!("../../../studies/spdy-ablation.toml"),
         measure: measure::spdy_ablation::measure,
+        turns: None,
     },
     BuiltIn {
         name: "spdy-real-sites",
         file: include_str!("../../../studies/spdy-real-sites.toml"),
         measure: measure::spdy_real_sites::measure,
+        turns: Some(measure::spdy_real_sites::turns),
     },
     BuiltIn {
         name: "false-start",
         file: include_str!("../../../studies/false-start.toml"),
         measure: measure::false_start::measure,
+        turns: Some(measure::false_start::turns),
     },
     BuiltIn {
         name: "mobile-tls",
         file: include_str!("../../../studies/mobile-tls.toml"),
         measure: measure::mobile_tls::measure,
+        turns: None,
     },
     BuiltIn {
         name: "connection-retry",
         file: include_str!("../../../studies/connection-retry.toml"),
         measure: measure::connection_retry::measure,
+        turns: Some(measure::connection_retry::turns),
     },
     BuiltIn {
         name: "preconnect",
         file: include_str!("../../../studies/preconnect.toml"),
         measure: measure::preconnect::measure,
+        turns: Some(measure::preconnect::turns),
     },
     BuiltIn {
         name: "pipelining",
         file: include_str!("../../../studies/pipelining.toml"),
         measure: measure::pipelining::measure,
+        turns: Some(measure::pipelining::turns),
     },
     BuiltIn {
         name: "initial-window",
         file: include_str!("../../../studies/initial-window.toml"),
         measure: measure::initial_window::measure,
+        turns: None,
     },
     BuiltIn {
         name: "tls-record-size",
         file: include_str!("../../../studies/tls-record-size.toml"),
         measure: measure::tls_record_size::measure,
+        turns: None,
     },
     BuiltIn {
         name: "flow-control",
         file: include_str!("../../../studies/flow-control.toml"),
         measure: measure::flow_control::measure,
+        turns: None,
     },
     BuiltIn {
         name: "bufferbloat",
         file: include_str!("../../../studies/bufferbloat.toml"),
         measure: measure::bufferbloat::measure,
+        turns: None,
     },
     BuiltIn {
         name: "reload",
         file: include_str!("../../../studies/reload.toml"),
         measure: measure::reload::measure,
+        turns: None,
     },
     BuiltIn {
         name: "tab-priority",
         file: include_str!("../../../studies/tab-priority.toml"),
         measure: measure::tab_priority::measure,
+        turns: None,
     },
 ];
 
@@ -258,6 +278,8 @@ pub struct Findings {
     pub study: Study,
     /// Our figures, in the order of [`Study::published`]; `None` where there was nothing to measure.
     pub ours: Vec<Option<f64>>,
+    /// Under which conditions it turns, in sentences with figures; none where one condition was all.
+    pub turns: Vec<String>,
     /// What is worth drawing.
     pub pictures: Vec<Picture>,
     /// Loads made.

@@ -101,7 +101,12 @@ fn section(html: &mut String, f: &Findings) {
             if f.holds(n) { "✓" } else { "✗" }
         );
     }
-    html.push_str("</table>\n<div>");
+    html.push_str("</table>\n");
+    if !f.turns.is_empty() {
+        let list: String = f.turns.iter().map(|what| format!("<li>{}</li>", escape(what))).collect();
+        let _ = writeln!(html, "<p>{TURNS}</p>\n<ul>{list}</ul>");
+    }
+    html.push_str("<div>");
     f.pictures.iter().for_each(|picture| draw(html, picture));
     html.push_str("</div>\n<p>What differs:</p>\n<ul>\n");
     for what in study.differs.iter().chain(&left_out(f)) {
@@ -134,6 +139,9 @@ fn tabulate(html: &mut String, table: &Table) {
     }
     html.push_str("</tr>\n</table>\n");
 }
+
+/// What the list of [`Findings::turns`] is.
+const TURNS: &str = "Under which conditions it turns:";
 
 fn left_out(f: &Findings) -> Option<String> {
     (f.incomplete > 0)
@@ -179,6 +187,9 @@ pub fn markdown_section(f: &Findings) -> String {
             p.low,
             p.high
         );
+    }
+    if !f.turns.is_empty() {
+        let _ = writeln!(out, "\n{TURNS}\n\n- {}", f.turns.join("\n- "));
     }
     for picture in &f.pictures {
         if let Picture::Table(table) = picture {

@@ -56,7 +56,8 @@ pub fn run(study: Study, options: Options<'_>) -> Result<Option<Findings>, Error
     let (measured, pictures) = built_in.map(|built_in| (built_in.measure)(&loads)).unwrap_or_default();
     let figure = |key: &str| measured.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
     let ours = study.published.iter().map(|p| figure(&p.key).filter(|v| v.is_finite())).collect();
-    Ok(Some(Findings { study, ours, pictures, loads: total, incomplete }))
+    let turns = built_in.and_then(|built_in| built_in.turns).map(|turns| turns(&loads)).unwrap_or_default();
+    Ok(Some(Findings { study, ours, turns, pictures, loads: total, incomplete }))
 }
 
 /// The names of an arm's networks.

@@ -53,6 +53,8 @@ fn every_study_says_what_it_claims_and_can_be_measured() {
         assert!(study.published.iter().all(|p| p.low < p.high), "{name}");
         assert!(!study.differs.is_empty() && !study.claim.is_empty(), "{name}");
         let findings = found(small(study), 2);
+        let knows = STUDIES.iter().any(|b| b.name == name && b.turns.is_some());
+        assert_eq!(!findings.turns.is_empty(), knows, "{name}: {:?}", findings.turns);
         assert!(findings.loads > 0 && findings.incomplete == 0, "{name}: {} incomplete", findings.incomplete);
         assert!(findings.pictures.iter().all(shows_something), "{name}");
         // Rare stalls do not show in so few loads.
@@ -76,6 +78,7 @@ fn a_verdict_is_counted_from_the_figures() {
     let with = |ours: [f64; 3]| Findings {
         study: study.clone(),
         ours: ours.into_iter().chain([2.5, 1.5, 500.0]).map(Some).collect(),
+        turns: Vec::new(),
         pictures: Vec::new(),
         loads: 4,
         incomplete: 0,

@@ -33,6 +33,7 @@ fn findings(ours: Vec<Option<f64>>) -> Findings {
                 rows: vec![vec!["a<b".into(), "12".into()]],
             }),
         ],
+        turns: vec!["It turns at 5 < 6 %.".into()],
         loads: 4,
         incomplete: 1,
     }
@@ -42,9 +43,14 @@ fn findings(ours: Vec<Option<f64>>) -> Findings {
 fn the_page_shows_both_figures_the_verdict_and_what_was_left_out() {
     let page =
         render(&[findings(vec![Some(1.0), Some(2_500.0), Some(2.0), Some(2.5), Some(1.5), Some(500.0)])]);
-    for says in
-        ["&lt; 2000", "2500", "Reproduced in part: 5 of 6", "1 of 4 loads were not whole", "To take from it"]
-    {
+    for says in [
+        "&lt; 2000",
+        "2500",
+        "Reproduced in part: 5 of 6",
+        "1 of 4 loads were not whole",
+        "To take from it",
+        "It turns at 5 &lt; 6 %.",
+    ] {
         assert!(page.contains(says), "{says}");
     }
     assert!(page.contains(">97.5</text>"), "a bar says how long it is");

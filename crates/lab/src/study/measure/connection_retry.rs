@@ -5,16 +5,10 @@ use super::{ArmLoads, Figure, Line, Measured, Sample, Series, Shape, mean};
 /// A wait for the connection from which on a SYN must have waited for its first timeout of 3 s.
 const STALL_MS: f64 = 2_900.0;
 
-/// Arms: without, with; and the same far away, with a second request that comes while the first is being answered.
+/// Arms: without, with; the same far away, with a second request that comes while the first is being answered; and with, where losses
+/// come in bursts.
 pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
-    let [without, with, far_without, far_with] = arms else { return Default::default() };
-    let waits = |arm: &ArmLoads| -> Vec<f64> {
-        arm.samples.iter().filter_map(|s| s.spans.first()).map(|span| span.sent).collect()
-    };
-    let one_in = |waits: &[f64]| {
-        let stalls = waits.iter().filter(|wait| **wait >= STALL_MS).count();
-        waits.len() as f64 / stalls as f64
-    };
+    let [without, with, far_without, far_with, ..] = arms else { return Default::default() };
     let line = |name: &str, waits: &[f64]| {
         let beyond = |limit: f64| waits.iter().filter(|w| **w > limit).count() as f64 / waits.len() as f64;
         let limits = (0..=70).map(|n| f64::from(n) * 50.0);
@@ -55,6 +49,35 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         series: lives.into_iter().flat_map(|(name, sample)| rows(name, sample)).collect(),
     };
     (measured, vec![figure.into(), lives.into()])
+}
+
+/// How long each load waits for its first connection, ms.
+fn waits(arm: &ArmLoads) -> Vec<f64> {
+    arm.samples.iter().filter_map(|s| s.spans.first()).map(|span| span.sent).collect()
+}
+
+/// Of how many waits one is a stall.
+fn one_in(waits: &[f64]) -> f64 {
+    let stalls = waits.iter().filter(|wait| **wait >= STALL_MS).count();
+    waits.len() as f64 / stalls as f64
+}
+
+/// Losses that come together.
+pub(in crate::study) fn turns(arms: &[ArmLoads]) -> Vec<String> {
+    let [_, with, _, _, bursts @ ..] = arms else { return Vec::new() };
+    let mut out = vec![format!(
+        "Of independent losses, one request in {:.0} stalls though another connection is raced.",
+        one_in(&waits(with))
+    )];
+    out.extend(bursts.iter().map(|arm| {
+        let burst = arm.networks[0].loss_burst_packets;
+        format!(
+            "As many losses, one in {:.0} of which takes the next packet along (bursts of {burst} on the mean): one in {:.0}.",
+            1.0 / (1.0 - 1.0 / burst),
+            one_in(&waits(arm))
+        )
+    }));
+    out
 }
 
 /// How long the second request of a load waits for a connection to be made, on average.

@@ -34,3 +34,18 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
     };
     (measured, vec![figure.into()])
 }
+
+/// How many round trips pages save.
+pub(in crate::study) fn turns(arms: &[ArmLoads]) -> Vec<String> {
+    let [.., without, with] = arms else { return Vec::new() };
+    let pages = pairs(&without.each(0, 0, plt), &with.each(0, 0, plt));
+    let mut trips: Vec<f64> = pages.iter().map(|(a, b)| (a - b) / without.rtt(0)).collect();
+    trips.sort_by(f64::total_cmp);
+    let at = |share: f64| trips.get((share * trips.len() as f64) as usize).copied().unwrap_or(f64::NAN);
+    vec![format!(
+        "What a page saves is its connections one after the other on the critical path: the middle half of {} pages saves {:.1} to {:.1} round trips.",
+        trips.len(),
+        at(0.25),
+        at(0.75)
+    )]
+}

@@ -216,6 +216,20 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
     (measured, tables(&sessions).into_iter().map(Picture::from).chain(figures).collect())
 }
 
+/// The size of bursts.
+pub(in crate::study) fn turns(arms: &[ArmLoads]) -> Vec<String> {
+    let Some(Figure { series, .. }) = bursts(arms) else { return Vec::new() };
+    let line = |s: &Series| {
+        let list = s.points.iter().map(|(requests, gain)| format!("{gain:.0} % at {requests:.0}"));
+        format!(
+            "{}: pipelining shortens the mean transaction of Facebook's by {} requests a page.",
+            s.name,
+            list.collect::<Vec<_>>().join(", ")
+        )
+    };
+    series.iter().map(line).collect()
+}
+
 /// Pages over which the last two arms, without and with, spread the same number of requests.
 const BURSTS: [f64; 4] = [56.0, 28.0, 14.0, 7.0];
 

@@ -40,6 +40,27 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
     (measured, pictures)
 }
 
+/// By link, and what is paid.
+pub(in crate::study) fn turns(arms: &[ArmLoads]) -> Vec<String> {
+    let [none, learned, ..] = arms else { return Vec::new() };
+    let Some(grid) = &none.grid else { return Vec::new() };
+    let gain = |n: usize| gain_pct(&pairs(&none.each(n, 0, plt), &learned.each(n, 0, plt)));
+    let link = |link: usize| {
+        let far = grid.over_rtt(link, 0, gain).into_iter().filter(|(rtt, _)| *rtt > 50.0);
+        format!("{:.1} % at {}", mean(far.map(|(_, gain)| gain)), grid.link_name(link))
+    };
+    let links: Vec<_> = (0..grid.links_kbps.len()).map(link).collect();
+    let used = |arm: &ArmLoads| mean(arm.samples.iter().map(|s| f64::from(s.connections - s.unused)));
+    vec![
+        format!("Above 50 ms what is learned gains {}.", links.join(", ")),
+        format!(
+            "Of the connections that carried something there are {:.1} a load with what is learned, and {:.1} without: what is opened beyond is for nothing.",
+            used(learned),
+            used(none)
+        ),
+    ]
+}
+
 /// A row a policy: what every page gains, and their mean.
 fn gains(grid: &Grid, none: &ArmLoads, policies: &[(&str, &ArmLoads)]) -> Panels {
     let panel = |arm: &ArmLoads, link: usize| {

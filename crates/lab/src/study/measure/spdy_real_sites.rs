@@ -1,6 +1,7 @@
 //! SPDY on some of a page's hosts.
 
 use super::{ArmLoads, Figure, Measured, Sample, Series, Shape, gain_pct, mean, pairs, plt};
+use crate::network::Network;
 
 /// Arms: HTTP in the clear, HTTP over TLS, SPDY on the page's host alone, on the first party's, everywhere; then the claim's three pages
 /// over TLS, with SPDY on the page's host, and on the first party's. Networks are links.
@@ -33,6 +34,22 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         ],
     };
     (measured, vec![scatter.into(), pages([three_secured, three_partly, three_fully]).into()])
+}
+
+/// By network.
+pub(in crate::study) fn turns(arms: &[ArmLoads]) -> Vec<String> {
+    let [_, secured, partly, fully, ..] = arms else { return Vec::new() };
+    let gain = |arm: &ArmLoads, n: usize| gain_pct(&pairs(&secured.each(n, 0, plt), &arm.each(n, 0, plt)));
+    let of = |(n, network): (usize, &Network)| {
+        format!(
+            "At {} ms and {}, the page's host upgraded gains {:.1} %, all of the first party's {:.1} %.",
+            network.rtt_ms,
+            network.down,
+            gain(partly, n),
+            gain(fully, n)
+        )
+    };
+    secured.networks.iter().enumerate().map(of).collect()
 }
 
 /// The page load times of two arms, by load.
