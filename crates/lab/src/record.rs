@@ -89,6 +89,7 @@ pub fn setup(
         techniques: beyond.clone(),
         memory: load::Memory::default(),
         keeps_progress: false,
+        keeps_packets: false,
         faults: load::Faults::default(),
         servers,
         ipv6,

@@ -11,6 +11,7 @@
 mod grid;
 pub mod live;
 mod measure;
+mod packets;
 mod runner;
 mod session;
 
@@ -25,6 +26,7 @@ use measure::{ArmLoads, Measured};
 
 pub use grid::{CELLS_MAX, Grid};
 pub use measure::{Figure, Panel, Panels, Picture, Row, Series, Shape, Table};
+pub use packets::{Layer, Moment, PacketLine, TimeLine, TimeLines};
 pub use runner::{Options, run};
 pub use session::{Kinds, SessionSpec};
 
@@ -249,6 +251,9 @@ pub struct Arm {
     /// Whether it is noted how far streams had come and might go on.
     #[serde(default)]
     pub trace: bool,
+    /// Whether packets are kept, as the virtual world knows them.
+    #[serde(default)]
+    pub packets: bool,
 }
 
 fn one() -> u32 {

@@ -9,6 +9,7 @@
 mod certificate;
 mod fault;
 mod foresight;
+mod packet;
 mod servers;
 mod setup;
 mod tabs;
@@ -19,6 +20,7 @@ use base::{Duration, Instant};
 
 pub use certificate::{AUTHORITIES, Certificates, OCSP_LEN};
 pub use fault::{Faults, NetworkChange};
+pub use packet::{Carried, Packet};
 pub use servers::{BadPipeliners, Ipv6, Route, Servers, Which};
 pub use setup::{HostRtt, Setup, TlsScope};
 pub use tabs::Tabs;
@@ -56,6 +58,9 @@ pub struct Load {
     /// How far SPDY streams had come, and how far their windows let them go on, at each of their pieces; only if
     /// [`Setup::keeps_progress`] is set.
     pub progress: Vec<client::Progress>,
+    /// Every segment of every connection, in the order in which they left; only if [`Setup::keeps_packets`] is set. Not known in the
+    /// live world, where it is empty.
+    pub packets: Vec<Packet>,
     /// What the browser remembers of it, and of what [`Setup::memory`] held.
     pub memory: Memory,
     /// Resources that were not had at the first try, or not at all: what was tried, and what happened. In the page's order.

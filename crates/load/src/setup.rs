@@ -53,6 +53,8 @@ pub struct Setup {
     pub tabs: Tabs,
     /// Whether [`Load::progress`](crate::Load::progress) is kept. No unless set: it is large.
     pub keeps_progress: bool,
+    /// Whether [`Load::packets`](crate::Load::packets) is kept. No unless set: it is large.
+    pub keeps_packets: bool,
 }
 
 impl Setup {
@@ -82,6 +84,7 @@ impl Setup {
             ipv6: None,
             tabs: Tabs::default(),
             keeps_progress: false,
+            keeps_packets: false,
         }
     }
 }

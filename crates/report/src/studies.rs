@@ -3,6 +3,7 @@
 pub mod live;
 mod panels;
 mod plot;
+mod timelines;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,6 +22,9 @@ th,td{text-align:left}td.n{text-align:right}p.verdict{font-size:1.1rem}\
 h2{margin-top:2.6rem;font-size:1.25rem}li{color:var(--soft)}\
 figure.panels{display:block;margin:1rem 0}figure.panels>svg{max-width:100%;height:auto}figure.panels figcaption{max-width:60rem}\
 .grid,.behind{fill:none;stroke:var(--line)}.grid{stroke-dasharray:2 5}.behind{opacity:.55}.zero{stroke:var(--soft)}\
+.packet{fill:none;stroke-width:1.4}.leader{fill:none;stroke:var(--soft);stroke-width:.7}svg text.soft{fill:var(--soft)}svg text.name{font-weight:600}\
+.published{fill:none;stroke:#d55e00}svg text.published{fill:#d55e00}.own-moment{fill:none;stroke:var(--soft)}\
+.timelines text{paint-order:stroke;stroke:var(--paper);stroke-width:3px}svg text.published{stroke:var(--paper)}\
 .own caption{text-align:left;color:var(--soft);padding-bottom:.3rem}\
 @media print{figure{break-inside:avoid}body{margin:0;max-width:none}}";
 
@@ -119,6 +123,7 @@ fn draw(html: &mut String, picture: &Picture) {
     match picture {
         Picture::Figure(figure) => plot::draw(html, figure),
         Picture::Panels(panels) => panels::draw(html, panels),
+        Picture::TimeLines(lines) => timelines::draw(html, lines),
         Picture::Table(table) => tabulate(html, table),
     }
 }

@@ -30,6 +30,7 @@ mod connection;
 mod fault;
 mod names;
 mod queue;
+mod tap;
 mod world;
 
 use load::{Load, Setup};

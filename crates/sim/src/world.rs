@@ -14,11 +14,14 @@ use crate::connection::{Connection, End};
 use crate::fault::Past;
 use crate::names::{Names, Step, answer_len, question_len};
 use crate::queue::{Alarm, Event, EventQueue, Side};
+use crate::tap::{Speaks, Tap};
 
 /// A segment on its way, with the connection it belongs to.
 #[derive(Clone, Copy)]
 pub(crate) struct Packet {
     pub(crate) connection: u32,
+    /// Its number at the tap, if there is one.
+    number: u32,
     segment: tcp::Segment,
 }
 
@@ -106,6 +109,8 @@ pub(crate) struct World<'p> {
     pub(crate) rng: Rng,
     /// What is left of what is over: an application that has ended, a network that was left.
     pub(crate) past: Past,
+    /// What it sees is kept, if it was asked for.
+    tap: Option<Tap>,
     /// The first thing that went wrong between the engines.
     fault: Option<String>,
 }
@@ -150,6 +155,7 @@ impl<'p> World<'p> {
             faults,
             rng,
             past: Past::default(),
+            tap: setup.keeps_packets.then(Tap::default),
             fault: None,
         }
     }
@@ -374,6 +380,9 @@ impl<'p> World<'p> {
 
     /// A packet has reached an end of its connection.
     fn arrive(&mut self, packet: Packet, side: Side) {
+        if let Some(tap) = &mut self.tap {
+            tap.arrived(self.now, packet.number);
+        }
         let end = self.connections[packet.connection as usize].end(side);
         end.tcp.handle_segment(self.now, &packet.segment);
         self.service(packet.connection, side);
@@ -505,7 +514,8 @@ impl<'p> World<'p> {
             let Some(segment) = self.connections[id as usize].end(side).tcp.poll_transmit(self.now) else {
                 break;
             };
-            let packet = Packet { connection: id, segment };
+            let number = self.tap.as_mut().map_or(0, |tap| tap.left(self.now, id, side, segment));
+            let packet = Packet { connection: id, number, segment };
             match side {
                 Side::Client => self.enter_up(Crossing::Tcp(packet)),
                 Side::Server => self.cross_to_link(packet),
@@ -548,7 +558,15 @@ impl<'p> World<'p> {
                 }
             };
             let Some(chunk) = chunk else { break };
-            end.write(chunk);
+            if let Some(tap) = &mut self.tap {
+                let host = &self.page.hosts[entry.host as usize];
+                let spdy = self.setup.host_transport(self.page, host) != client::Transport::Http1;
+                let end = entry.end(side);
+                let tls13 =
+                    end.tls.is_some().then(|| self.setup.tls.as_ref().is_some_and(|c| c.mode.is_tls13()));
+                tap.wrote(id, side, Speaks { tls13, spdy }, &chunk);
+            }
+            entry.end(side).write(chunk);
         }
         if side == Side::Server {
             self.reset_if_broken(id);
@@ -643,6 +661,7 @@ impl<'p> World<'p> {
             unread_max: self.browser.client().unread_max(),
             ahead: self.browser.ahead_tally(),
             progress: self.browser.client().progress().copied().collect(),
+            packets: self.tap.take().map_or_else(Vec::new, Tap::into_packets),
             memory: self.setup.remembered(&self.browser),
             troubles,
             repeated: self.servers.iter().flat_map(origin::Server::repeats).collect(),

@@ -136,6 +136,13 @@ impl Message {
         })
     }
 
+    /// The message with that type in its header; `None` if no script here has one.
+    pub fn of_wire_type(wire_type: u8) -> Option<Self> {
+        let scripts = [TLS12_FULL, TLS13_FULL, TLS13_EARLY];
+        let mut messages = scripts.into_iter().flatten().map(|(_, message)| *message);
+        messages.find(|message| message.wire_type() == Some(wire_type))
+    }
+
     /// Whether the message's record ends with it, because the sender's keys change, or the version in the record's
     /// header. Changes that come with a ChangeCipherSpec or at the end of a flight need no mention.
     pub(crate) const fn ends_record(self) -> bool {

@@ -146,7 +146,7 @@ fn cannot(arm: &Arm) -> Option<String> {
 fn choose<'a>(study: &Study, arms: &'a [(Plan, Vec<Page>)], options: Options<'_>) -> Result<Work<'a>, Error> {
     let mut courses = Vec::new();
     for ((plan, pages), arm) in arms.iter().zip(&study.arms) {
-        courses.push(if cannot(arm).is_some() { None } else { Some(Course::new(plan, pages, arm.trace)?) });
+        courses.push(if cannot(arm).is_some() { None } else { Some(Course::new(plan, pages, arm)?) });
     }
     let mut work = Work { courses, tasks: Vec::new(), modelled: BTreeMap::new() };
     let mut left_s = options.minutes * 60.0 * options.at_once as f64;

@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use base::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
+use super::packets::{Moment, PacketLine, TimeLine, TimeLines};
 use super::{Arm, Grid};
 use crate::network::Network;
 use crate::run::Job;
@@ -62,6 +63,9 @@ pub(super) struct Sample {
     pub spans: Vec<Span>,
     /// Its connections, there too, if there are several.
     pub lines: Vec<Line>,
+    /// Its packets, in the arms that keep them.
+    #[serde(default)]
+    pub packets: Vec<PacketLine>,
     /// What became of it where things break.
     pub fate: Fate,
     /// When each page behind it was loaded, from the start of the one in front.
@@ -157,6 +161,7 @@ impl Sample {
             progress: progress(load),
             spans,
             lines,
+            packets: PacketLine::all(load),
             fate: Fate::new(job.page, load),
             behind_ms: load.behind.iter().filter_map(|tab| tab.moments.load).map(ms).collect(),
         }
@@ -308,6 +313,8 @@ pub enum Picture {
     Figure(Figure),
     /// Many, to be compared.
     Panels(Panels),
+    /// Packets of connections, to be compared.
+    TimeLines(TimeLines),
     /// Words and figures.
     Table(Table),
 }

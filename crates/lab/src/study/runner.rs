@@ -41,7 +41,7 @@ pub fn run(study: Study, options: Options<'_>) -> Result<Option<Findings>, Error
     let done = AtomicU64::new(0);
     let mut loads = Vec::new();
     for ((plan, pages), arm) in arms.iter().zip(&study.arms) {
-        let samples = load_all(plan, pages, arm.trace, options, &|| {
+        let samples = load_all(plan, pages, arm, options, &|| {
             (options.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total);
         })?;
         let Some(samples) = samples else { return Ok(None) };
@@ -212,12 +212,12 @@ pub(super) struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    pub fn new(plan: &'a Plan, pages: &'a [Page], trace: bool) -> Result<Self, Error> {
+    pub fn new(plan: &'a Plan, pages: &'a [Page], arm: &Arm) -> Result<Self, Error> {
         let mut setups = Vec::new();
         for network in &plan.networks {
             for transport in plan.transports() {
                 let setup = record::setup(network, transport, &plan.techniques)?;
-                setups.push(load::Setup { keeps_progress: trace, ..setup });
+                setups.push(load::Setup { keeps_progress: arm.trace, keeps_packets: arm.packets, ..setup });
             }
         }
         let behind = technique::Behind::new(&plan.techniques, pages)?;
@@ -252,11 +252,11 @@ impl<'a> Course<'a> {
 fn load_all(
     plan: &Plan,
     pages: &[Page],
-    trace: bool,
+    arm: &Arm,
     options: Options<'_>,
     progress: &(dyn Fn() + Sync),
 ) -> Result<Option<Vec<Sample>>, Error> {
-    let course = Course::new(plan, pages, trace)?;
+    let course = Course::new(plan, pages, arm)?;
     let jobs = &course.jobs;
     let one = |n: u64| {
         let (setup, seed) = course.setup(n);

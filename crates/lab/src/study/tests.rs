@@ -42,6 +42,7 @@ fn shows_something(picture: &Picture) -> bool {
             let shown = |panel: &Panel| panel.lines.iter().all(some) && !panel.lines.is_empty();
             row.panels.len() == panels.columns.len() && row.panels.iter().all(shown)
         }),
+        Picture::TimeLines(lines) => lines.lines.iter().all(|line| !line.packets.is_empty()),
         Picture::Table(table) => table.rows.iter().all(|row| row.len() == table.head.len()),
     }
 }

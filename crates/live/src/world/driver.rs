@@ -246,6 +246,7 @@ impl Running<'_, '_> {
             unread_max: browser.client().unread_max(),
             ahead: browser.ahead_tally(),
             progress: browser.client().progress().copied().collect(),
+            packets: Vec::new(),
             memory: self.driver.setup.remembered(browser),
             troubles: browser.troubles(),
             repeated: Vec::new(),

@@ -57,7 +57,7 @@ pub(super) fn draw(html: &mut String, panels: &Panels) {
         if layout.named() > 0.0 {
             let _ = write!(
                 html,
-                "<text x=\"{LEFT}\" y=\"{:.1}\" font-weight=\"600\">{}</text>",
+                "<text x=\"{LEFT}\" y=\"{:.1}\" class=\"name\">{}</text>",
                 top - 5.0,
                 escape(&row.name)
             );
