@@ -209,6 +209,14 @@ impl<'p> Browser<'p> {
         self.cache = self.page.resources.iter().map(left).collect();
     }
 
+    /// What a host's server has had the client keep, before the start; see [`Client::set_kept_settings`].
+    ///
+    /// # Panics
+    /// If the page has no such host.
+    pub fn set_kept_settings(&mut self, host: u32, settings: Vec<spdy::frame::Setting>) {
+        self.client.set_kept_settings(host, settings);
+    }
+
     /// What pipelining knows of a host, before the start; see [`Client::set_pipelining`].
     ///
     /// # Panics

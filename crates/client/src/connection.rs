@@ -145,11 +145,18 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(record: ConnectionRecord, transport: Transport, config: &Config) -> Self {
+    /// `kept` is what the host's server had the client keep.
+    pub(crate) fn new(
+        record: ConnectionRecord,
+        transport: Transport,
+        config: &Config,
+        kept: &[spdy::frame::Setting],
+    ) -> Self {
         let engine = match transport {
             Transport::Http1 => Engine::Http1(Box::new(http1::client::Connection::new())),
             Transport::Spdy(version) => {
-                let config = spdy::Config { version, ..config.spdy.clone() };
+                let mut config = spdy::Config { version, ..config.spdy.clone() };
+                config.settings.extend_from_slice(kept);
                 Engine::Spdy(Box::new(spdy::Session::client(config)))
             }
         };
@@ -181,6 +188,14 @@ impl Connection {
             events: VecDeque::new(),
             framed: Framed::default(),
             spent: false,
+        }
+    }
+
+    /// What the server has asked to have back.
+    pub(crate) fn persisted_settings(&self) -> &[spdy::frame::Setting] {
+        match &self.engine {
+            Engine::Http1(_) => &[],
+            Engine::Spdy(session) => session.persisted_settings(),
         }
     }
 

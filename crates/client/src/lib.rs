@@ -188,6 +188,20 @@ impl Client {
         self.requests.get(id as usize)?.as_ref()
     }
 
+    /// Begins with what a host's server has had the client keep (SPDY/3 §2.6.4): see [`Client::kept_settings`]. Before the host's first
+    /// connection.
+    pub fn set_kept_settings(&mut self, host: u32, settings: Vec<spdy::frame::Setting>) {
+        self.pools[host as usize].settings = settings;
+    }
+
+    /// What a host's server has had the client keep, on the last of its sessions where it did, and what the next one brings back. As in
+    /// Chrome, it is kept for good.
+    pub fn kept_settings(&self, host: u32) -> &[spdy::frame::Setting] {
+        let own = self.connections.iter().rev().filter(|c| c.record.host == host);
+        let last = own.map(Connection::persisted_settings).find(|settings| !settings.is_empty());
+        last.unwrap_or(&self.pools[host as usize].settings)
+    }
+
     /// What is known of every connection opened, in the order of their numbers.
     pub fn connections(&self) -> impl Iterator<Item = &ConnectionRecord> {
         self.connections.iter().map(|c| &c.record)

@@ -53,6 +53,8 @@ pub(crate) struct Pool {
     pub(crate) heard: Option<Instant>,
     /// It is given up: what its last connection said.
     pub(crate) gone: Option<String>,
+    /// What its server has had the client keep, in an earlier run.
+    pub(crate) settings: Vec<spdy::frame::Setting>,
 }
 
 impl Client {
@@ -198,7 +200,8 @@ impl Client {
             closed: None,
             requests: 0,
         };
-        let mut connection = Connection::new(record, self.transport(host), &self.config);
+        let mut connection =
+            Connection::new(record, self.transport(host), &self.config, self.kept_settings(host));
         (connection.dial, connection.resume) = (dial, resume);
         self.connections.push(connection);
         self.open += 1;

@@ -21,7 +21,8 @@
 //! learned of hosts that pipeline (`green-hosts` is what is known before the first visit: that every host has passed its trial), and
 //! what authorities have said of certificates, which Windows keeps on disk, and so the system's browsers.
 //!
-//! What a page needed is remembered too, where it is to be prefetched: of the last visit, and of one unless `visits=N` says otherwise.
+//! What a page needed is remembered too, where it is to be prefetched, and what servers had the client keep of their congestion windows:
+//! of the last visit, and of one unless `visits=N` says otherwise.
 //!
 //! The cache is another thing: those visits find it as the measured load does, empty, or with `revisit` as an earlier visit left it.
 //!
@@ -113,6 +114,8 @@ pub enum Technique {
     Hints(Form),
     /// What the page needed when it was last visited is asked for with its document.
     Prefetch,
+    /// SPDY servers have clients keep their congestion window, and begin the next session with so many segments of it at most.
+    KeptCwnd(u32),
     /// Hosts of one party share an address and a certificate, and so SPDY sessions.
     Pooling,
     /// Domains that are one party's, a list a party; every other registrable domain is a party's own.
@@ -165,6 +168,12 @@ pub enum EyeballRule {
 
 /// What is read of media before they are paused, in bytes: what a stream's first window lets come.
 pub const PAUSED_AFTER: u64 = 65_536;
+
+/// The most segments that a server begins with because a client says so, unless set: what Firefox cut it to (`nsHttpConnectionMgr.cpp`,
+/// ReportSpdyCWNDSetting). Of Google's servers no bound is published; Chrome passed on what it had been told.
+pub const KEPT_CWND: u32 = 128;
+/// The most that may be set: more than any path here holds.
+const KEPT_CWND_MAX: u32 = 10_000;
 
 /// The longest pause, in seconds.
 const PAUSE_MAX: u32 = 240;
@@ -254,6 +263,7 @@ impl fmt::Display for Technique {
             Technique::Hints(Form::Subresources) => f.write_str("hints=subresources"),
             Technique::Hints(Form::Preload) => f.write_str("hints=preload"),
             Technique::Prefetch => f.write_str("prefetch"),
+            Technique::KeptCwnd(most) => write!(f, "kept-cwnd={most}"),
             Technique::PausedMedia(seconds) => write!(f, "paused-media={seconds}"),
             Technique::Stalled(Stalled::Buffer) => f.write_str("stalled=buffer"),
             Technique::Stalled(Stalled::Kill) => f.write_str("stalled=kill"),
@@ -334,6 +344,7 @@ fn read(name: &str, value: Option<&str>) -> Option<Technique> {
         ("hints", None | Some("subresources")) => Some(Technique::Hints(Form::Subresources)),
         ("hints", Some("preload")) => Some(Technique::Hints(Form::Preload)),
         ("prefetch", None) => Some(Technique::Prefetch),
+        ("kept-cwnd", _) => number(Some(KEPT_CWND), KEPT_CWND_MAX).map(Technique::KeptCwnd),
         ("paused-media", _) => number(None, PAUSE_MAX).map(Technique::PausedMedia),
         ("stalled", Some("buffer")) => Some(Technique::Stalled(Stalled::Buffer)),
         ("stalled", Some("kill")) => Some(Technique::Stalled(Stalled::Kill)),
@@ -399,8 +410,11 @@ pub(crate) fn check(plan: &Plan) -> Result<(), String> {
     }
     let learns =
         |t: &Technique| matches!(t, Technique::Preconnect(Preconnect::Learned | Preconnect::Successor));
-    if plan.state.is_some() && plan.techniques.contains(&Technique::Prefetch) {
-        return Err("prefetch goes by a visit of its own, of which a client's memory says nothing: leave one of the two out".into());
+    let visits = |t: &&Technique| matches!(t, Technique::Prefetch | Technique::KeptCwnd(_));
+    if let Some(technique) = plan.techniques.iter().find(|t| plan.state.is_some() && visits(t)) {
+        return Err(format!(
+            "'{technique}' goes by a visit of its own, of which a client's memory says nothing: leave one of the two out"
+        ));
     }
     if plan.state.is_some() && !plan.techniques.iter().any(learns) {
         return Err(
@@ -415,7 +429,7 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
     let speaks = |http1: bool| plan.transports().iter().any(|t| (*t == Transport::Http1) == http1);
     let learns =
         |t: &Technique| matches!(t, Technique::Preconnect(Preconnect::Learned | Preconnect::Successor));
-    let remembers = |t: &Technique| learns(t) || *t == Technique::Prefetch;
+    let remembers = |t: &Technique| learns(t) || matches!(t, Technique::Prefetch | Technique::KeptCwnd(_));
     let asks = |t: &Technique| matches!(t, Technique::CertChecks(_));
     let asks_status = |t: &Technique| asks(t) && *t != Technique::CertChecks(CertChecks::Chain);
     let shows_certificate = |n: &Network| matches!(n.tls, Tls::Tls12 | Tls::Tls13);
@@ -438,8 +452,8 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
         },
         Technique::Visits(_) if !pipelines && !plan.techniques.iter().any(|t| remembers(t) || asks(t)) => {
             without(
-                "nothing learns from visits without preconnect=learned, preconnect=successor, prefetch, pipelining \
-                 or cert-checks"
+                "nothing learns from visits without preconnect=learned, preconnect=successor, prefetch, \
+                 kept-cwnd, pipelining or cert-checks"
                     .into(),
             )
         }
@@ -481,7 +495,11 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
             Ok(_) => Ok(()),
             Err(e) => Err(format!("'{technique}': {e}")),
         },
-        Technique::SpdyHosts(_) | Technique::SpdyWithout(_) | Technique::Push | Technique::Pooling
+        Technique::SpdyHosts(_)
+        | Technique::SpdyWithout(_)
+        | Technique::Push
+        | Technique::Pooling
+        | Technique::KeptCwnd(_)
             if !speaks(false) =>
         {
             without("no transport is SPDY (--transports spdy3.1)".into())
@@ -498,6 +516,9 @@ fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
         Technique::Push if plan.techniques.iter().any(|t| t.is_without(Feature::Multiplexing)) => {
             Err("'push' contradicts 'spdy-without=multiplexing': what is pushed comes beside an answer"
                 .into())
+        }
+        Technique::KeptCwnd(_) if plan.techniques.iter().any(|t| t.is_without(Feature::Settings)) => {
+            Err(format!("'{technique}' contradicts 'spdy-without=settings': it is kept in them"))
         }
         Technique::Pooling => match plan.networks.iter().find(|n| n.tls == Tls::None) {
             Some(n) => without(format!(
@@ -599,6 +620,7 @@ pub(crate) fn of(techniques: &[Technique]) -> load::Techniques {
             Technique::Push => out.push = true,
             Technique::Hints(form) => out.hints = Some(*form),
             Technique::Prefetch => out.prefetch = true,
+            Technique::KeptCwnd(most) => out.kept_cwnd = Some(*most),
             Technique::PausedMedia(seconds) => {
                 let length = Duration::from_secs(u64::from(*seconds));
                 out.pause = Some(browser::Pause { after: PAUSED_AFTER, length });
@@ -667,10 +689,11 @@ pub(crate) fn remembering(
         _ => None,
     });
     let knows = !setup.memory.learned.is_empty() || !setup.memory.successor.is_empty();
-    let unset = match setup.techniques.prefetch {
+    let unset = match &setup.techniques {
         _ if learns && !knows => VISITS,
-        true => 1, // what a page needs it needs at every visit
-        false => 0,
+        // What a page needs it needs at every visit; what is kept of a window is the last one's.
+        load::Techniques { prefetch: true, .. } | load::Techniques { kept_cwnd: Some(_), .. } => 1,
+        _ => 0,
     };
     for visit in 0..asked.unwrap_or(unset) {
         let mut whole = load::Setup { faults: load::Faults::default(), ..setup.clone() };

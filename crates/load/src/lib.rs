@@ -9,6 +9,7 @@
 mod certificate;
 mod fault;
 mod foresight;
+mod kept;
 mod packet;
 mod servers;
 mod setup;
@@ -24,7 +25,7 @@ pub use packet::{Carried, Packet};
 pub use servers::{BadPipeliners, Ipv6, Route, Servers, Which};
 pub use setup::{HostRtt, Setup, TlsScope};
 pub use tabs::Tabs;
-pub use technique::{HostStanding, KnownPage, Memory, Techniques};
+pub use technique::{HostStanding, KeptSettings, KnownPage, Memory, Techniques};
 pub use traffic::Traffic;
 
 /// What came of one load.

@@ -200,6 +200,7 @@ impl Setup {
         }
         self.traffic(page).into_iter().for_each(|(at, id)| browser.fetch_beside(at, id));
         self.prepare(&mut browser, page);
+        self.bring_settings(&mut browser, page);
         let Memory { learned, successor, .. } = self.memory.clone();
         browser.remember(
             client::Learned::from_rows(learned, Vec::new()),
@@ -239,6 +240,7 @@ impl Setup {
                 .chain(here.map(|(host, state)| HostStanding { host, state }))
                 .collect(),
             pages: self.known_pages(browser),
+            settings: self.kept_settings(browser),
         }
     }
 

@@ -51,6 +51,9 @@ pub struct Techniques {
     pub hints: Option<page::hint::Form>,
     /// Whether the client asks, with a document, for what it knows of an earlier visit that it needs: [`Memory::pages`].
     pub prefetch: bool,
+    /// Whether SPDY servers have the client keep their congestion window and begin the next session with it, and with how many segments
+    /// at most: [`origin::Connection::with_kept_cwnd`]. The live world's do not.
+    pub kept_cwnd: Option<u32>,
     /// Whether the page stops reading what it plays.
     pub pause: Option<browser::Pause>,
     /// What the client does about that on a SPDY session without flow control.
@@ -77,6 +80,7 @@ impl Default for Techniques {
             push: false,
             hints: None,
             prefetch: false,
+            kept_cwnd: None,
             pause: None,
             stalled: Stalled::default(),
         }
@@ -121,6 +125,17 @@ pub struct Memory {
     /// What [`Techniques::prefetch`] goes by: what pages needed when they were last visited, a row a page, in the order of first visits.
     /// Kept only where it is on.
     pub pages: Vec<KnownPage>,
+    /// What SPDY servers have had the client keep, a row a host: nothing without [`Techniques::kept_cwnd`].
+    pub settings: Vec<KeptSettings>,
+}
+
+/// What a SPDY server has had the client keep (SPDY/3 §2.6.4).
+#[derive(Clone, PartialEq, Debug)]
+pub struct KeptSettings {
+    /// Scheme, name and port, as a URL shows them.
+    pub host: String,
+    /// As the next session brings it back.
+    pub settings: Vec<spdy::frame::Setting>,
 }
 
 /// What a page needed when it was last visited.

@@ -3,6 +3,8 @@
 //! The engines know framing, the site knows answers; this knows what stands between them: which request an answer
 //! belongs to, when it is due, what is pushed with it, when the connection may close. Read `Connection::run` first.
 
+mod cwnd;
+
 use std::collections::VecDeque;
 
 use base::{Chunk, ChunkQueue, Fields, Instant, RequestHead, ResponseHead};
@@ -10,6 +12,7 @@ use bytes::Bytes;
 use http1::server as http;
 use spdy::{Event, Priority, Session, StreamId};
 
+use self::cwnd::KeptCwnd;
 use crate::behaviour::Conduct;
 use crate::{Answer, Broken, PeerMisbehaved, Protocol, Push, Record, Site, Stats, Tier};
 
@@ -100,6 +103,8 @@ pub struct Connection<S: Site> {
     unsent: u64,
     /// The connection is reset as soon as what there is of this answer is sent: on its SPDY stream, or after all that HTTP/1.1 has.
     breaks: Option<Option<StreamId>>,
+    /// The transport's congestion window, if clients are to keep it.
+    kept_cwnd: Option<KeptCwnd>,
 }
 
 impl<S: Site> Connection<S> {
@@ -127,6 +132,7 @@ impl<S: Site> Connection<S> {
             conduct: None,
             unsent: 0,
             breaks: None,
+            kept_cwnd: None,
         }
     }
 
@@ -404,7 +410,8 @@ impl<S: Site> Connection<S> {
                 self.exchanges.clear();
                 self.over = true;
             }
-            Event::Headers { .. } | Event::GoAway { .. } | Event::Pong { .. } | Event::Settings(_) => {}
+            Event::Settings(entries) => self.kept_cwnd.iter_mut().for_each(|kept| kept.read(&entries)),
+            Event::Headers { .. } | Event::GoAway { .. } | Event::Pong { .. } => {}
             Event::Response { .. } | Event::Pushed { .. } => unreachable!("a server is not answered"),
             Event::Opened { .. } | Event::Accepted { .. } => unreachable!("the session carries HTTP"),
         }

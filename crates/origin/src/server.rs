@@ -27,6 +27,8 @@ pub struct Server<'p> {
     scheme: Bytes,
     connections: Vec<Connection<Recording<&'p Page>>>,
     behaviour: Behaviour,
+    /// How many segments of a client's word for the congestion window are taken, if it is kept.
+    kept_cwnd: Option<u32>,
 }
 
 impl<'p> Server<'p> {
@@ -45,7 +47,7 @@ impl<'p> Server<'p> {
 
     fn serving(page: &'p Page, host: u32, site: Recording<&'p Page>) -> Self {
         let scheme = Bytes::from_static(page.hosts[host as usize].scheme().as_bytes());
-        Self { site, scheme, connections: Vec::new(), behaviour: Behaviour::default() }
+        Self { site, scheme, connections: Vec::new(), behaviour: Behaviour::default(), kept_cwnd: None }
     }
 
     /// The same, with its site changed: to one that pushes, or hints.
@@ -71,8 +73,27 @@ impl<'p> Server<'p> {
 
     /// A client has connected and will speak `protocol`.
     pub fn accept(&mut self, protocol: &Protocol) -> ConnectionId {
-        self.connections.push(Connection::new(protocol, self.scheme.clone()));
+        let connection = Connection::new(protocol, self.scheme.clone());
+        self.connections.push(match self.kept_cwnd {
+            Some(most) => connection.with_kept_cwnd(most),
+            None => connection,
+        });
         self.connections.len() as ConnectionId - 1
+    }
+
+    /// The same, having SPDY clients keep congestion windows; see [`Connection::with_kept_cwnd`].
+    pub fn with_kept_cwnd(self, most: Option<u32>) -> Self {
+        Self { kept_cwnd: most, ..self }
+    }
+
+    /// See [`Connection::note_cwnd`].
+    pub fn note_cwnd(&mut self, id: ConnectionId, segments: u32, in_flight: u32) -> bool {
+        self.connections[id as usize].note_cwnd(segments, in_flight)
+    }
+
+    /// See [`Connection::take_cwnd`].
+    pub fn take_cwnd(&mut self, id: ConnectionId) -> Option<u32> {
+        self.connections[id as usize].take_cwnd()
     }
 
     /// The same, behaving so at connections accepted by [`Server::accept_at`].

@@ -137,7 +137,8 @@ impl<'p> World<'p> {
                 [host] => origin::Server::new(page, host, setup.think),
                 _ => origin::Server::of_hosts(page, hosts, setup.think),
             };
-            server.with_faults(faults.clone()).with_behaviour(behaviour).map_site(|site| setup.foresee(site))
+            let server = server.with_faults(faults.clone()).with_behaviour(behaviour);
+            server.with_kept_cwnd(setup.techniques.kept_cwnd).map_site(|site| setup.foresee(site))
         });
         Self {
             page,
@@ -500,6 +501,8 @@ impl<'p> World<'p> {
                     self.fault.get_or_insert_with(|| format!("{host} refused what the client sent: {error}"));
                     entry.server.over = true;
                     entry.server.tcp.abort();
+                } else if let Some(segments) = server.take_cwnd(entry.at_server) {
+                    entry.server.tcp.start_with(segments);
                 }
             }
         }
@@ -557,7 +560,13 @@ impl<'p> World<'p> {
                     tls.poll_transmit(self.now, room)
                 }
             };
-            let Some(chunk) = chunk else { break };
+            let Some(chunk) = chunk else {
+                let (cwnd, in_flight) = (end.tcp.stats().cwnd, end.tcp.segments_in_flight());
+                if side == Side::Server && self.servers[server].note_cwnd(at_server, cwnd, in_flight) {
+                    continue; // it says so
+                }
+                break;
+            };
             if let Some(tap) = &mut self.tap {
                 let host = &self.page.hosts[entry.host as usize];
                 let spdy = self.setup.host_transport(self.page, host) != client::Transport::Http1;

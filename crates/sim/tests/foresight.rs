@@ -1,4 +1,5 @@
-//! Server hints and prefetching: what is asked for before the page's parser comes to it, against the network's arithmetic.
+//! What an earlier visit or a server knows in advance, against the network's arithmetic: server hints, prefetching, and congestion windows
+//! that SPDY clients keep.
 
 use base::{Bitrate, Duration};
 use browser::{Foresight, Known};
@@ -236,4 +237,65 @@ fn what_the_cache_has_is_not_asked_for_ahead() {
         let load = load(&chain(), &setup);
         assert_eq!((sent(&load), load.ahead.asked), (1, 0));
     }
+}
+
+/// One image of 400 kB, behind slow start.
+fn large() -> Page {
+    page_of([Resource { body_len: 400_000, ..kept(0, "/large", Kind::Image, in_document()) }])
+}
+
+/// A client that a server has told of its window, which was wider than `most` at the end.
+fn keeping(transport: Transport, most: u32) -> Setup {
+    let mut setup = setup(transport);
+    setup.techniques.kept_cwnd = Some(most);
+    setup.memory = load(&large(), &setup).memory;
+    setup
+}
+
+/// As if the server had been configured so; only that SETTINGS and their flags take some bytes, which cost nothing here.
+#[test]
+fn a_kept_window_is_what_the_next_session_begins_with() {
+    for transport in SPDY {
+        assert_eq!(trips(&load(&large(), &setup(transport))), 7.0);
+        for most in [20, 40, 80] {
+            let mut configured = setup(transport);
+            configured.server_tcp.initial_cwnd = most;
+            let expected = trips(&load(&large(), &configured));
+            assert!(expected < 7.0);
+            assert_eq!(trips(&load(&large(), &keeping(transport, most))), expected, "{most} segments");
+        }
+    }
+}
+
+#[test]
+fn a_kept_window_is_of_no_use_at_the_first_visit_nor_to_http() {
+    for transport in ALL {
+        let mut first = setup(transport);
+        let without = load(&large(), &first);
+        assert_eq!(without.memory.settings, [], "nothing is kept that nobody asked for");
+        first.techniques.kept_cwnd = Some(128);
+        let with = load(&large(), &first);
+        assert_eq!(trips(&with), trips(&without));
+        let kept = u32::from(transport != Transport::Http1);
+        assert_eq!(with.memory.settings.len() as u32, kept);
+    }
+    assert_eq!(
+        trips(&load(&large(), &keeping(Transport::Http1, 128))),
+        trips(&load(&large(), &setup(Transport::Http1)))
+    );
+}
+
+/// What a long answer had made wide is a burst at the head of a short one, of as many segments as the client's first window takes, into a
+/// queue of 20: slow start would have let 10, 20 and 39 of them go, as fast as they drain.
+#[test]
+fn a_kept_window_overflows_a_queue_that_slow_start_would_not() {
+    let mut kept_one = keeping(SPDY[1], 80);
+    for path in [&mut kept_one.down, &mut kept_one.up] {
+        path.rate = link::Rate::Constant(Bitrate::from_kbps(20_000).expect("not zero"));
+        path.queue.limit_bytes = 30_000;
+    }
+    let short = page_of([Resource { body_len: 100_000, ..kept(0, "/short", Kind::Image, in_document()) }]);
+    let dropped = |setup: &Setup| load(&short, setup).down.dropped_queue;
+    assert!(dropped(&kept_one) > 10);
+    assert_eq!(dropped(&Setup { memory: Memory::default(), ..kept_one }), 0);
 }

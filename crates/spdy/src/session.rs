@@ -268,6 +268,15 @@ impl Session {
         &self.persisted
     }
 
+    /// Asks the client to keep a setting and to bring it back at its next session (§2.6.4); a server's command. What the setting says must be
+    /// for the server's own use: a limit that the client is to obey is not changed by it.
+    pub fn persist(&mut self, id: u32, value: u32) {
+        if self.failed.is_none() && self.role == Role::Server {
+            let entries = vec![Setting { id, flags: Setting::PERSIST, value }];
+            self.emit(Control::Settings { clear: false, entries });
+        }
+    }
+
     /// Opens a stream with the block that was just written.
     fn start(&mut self, opening: Opening, target: Option<[Bytes; 3]>) -> StreamId {
         let id = self.next_id;

@@ -284,6 +284,15 @@ impl Endpoint {
         }
     }
 
+    /// Widens the congestion window to `segments`, as if the connection had begun with so many ([`Config::initial_cwnd`]), unless a segment
+    /// was lost before or the handshake is not over. Linux lets no application do so; Google's servers did.
+    pub fn start_with(&mut self, segments: u32) {
+        if let State::Open(open) = &mut self.state {
+            open.sender.start_with(segments);
+            self.stats.cwnd = open.sender.cwnd;
+        }
+    }
+
     /// No more will be written: a FIN follows the last byte. The other direction stays open.
     pub fn close(&mut self) {
         match &mut self.state {

@@ -131,6 +131,14 @@ impl Sender {
         }
     }
 
+    /// Begins with a wider window than configured. A handshake that lost SYNs, or a loss since, knows better.
+    pub fn start_with(&mut self, segments: u32) {
+        let unharmed = self.ssthresh == INFINITE && self.recovery.phase == Phase::Open;
+        if unharmed && self.cwnd >= self.config.initial_cwnd {
+            self.cwnd = self.cwnd.max(segments);
+        }
+    }
+
     pub fn write(&mut self, n: u64) {
         self.end += n;
     }

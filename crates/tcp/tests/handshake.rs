@@ -296,3 +296,27 @@ fn writing_after_closing_is_the_callers_fault() {
     tcp.close();
     tcp.write(1);
 }
+
+/// As if it had been configured so: the first burst has as many segments. Once something was lost, the sender knows better.
+#[test]
+fn a_connection_may_begin_with_a_wider_window_until_something_is_lost() {
+    let full = |n: u64| 1 + n * 1460;
+    let mut s = Script::server(Config::linux_today());
+    s.does(200, "begins with 20", |tcp, _| tcp.start_with(20));
+    s.write(200, 30 * 1460);
+    s.send_full(200, full(0)..full(20));
+    s.silent(250);
+    s.does(250, "begins with 5", |tcp, _| tcp.start_with(5));
+    s.check("cwnd", s.tcp.stats().cwnd, 20);
+    for n in [2, 3, 4] {
+        let held = full(1)..full(n);
+        s.get(300, harness::script::sack(1, [held]));
+    }
+    let after = s.tcp.stats().cwnd;
+    s.does(301, "begins with 90", |tcp, _| tcp.start_with(90));
+    s.check("cwnd after a loss", s.tcp.stats().cwnd, after);
+
+    let mut early = Endpoint::accept(Config::linux_today(), Instant::ZERO);
+    early.start_with(90);
+    assert_eq!(early.stats().cwnd, 0, "there is none before the handshake");
+}

@@ -8,7 +8,7 @@ pub(super) struct Switch {
 }
 
 /// Every switch.
-pub(super) const SWITCHES: [Switch; 34] = [
+pub(super) const SWITCHES: [Switch; 35] = [
     Switch {
         name: "false-start",
         values: "",
@@ -22,7 +22,7 @@ pub(super) const SWITCHES: [Switch; 34] = [
     Switch {
         name: "visits",
         values: "=N",
-        about: "visits before the measured one, from which preconnect, prefetch or pipelining has learned, or at which certificates were asked about (10 for preconnect, 1 for prefetch, else 0, unless set)",
+        about: "visits before the measured one, from which preconnect, prefetch, kept-cwnd or pipelining has learned, or at which certificates were asked about (10 for preconnect, 1 for prefetch and kept-cwnd, else 0, unless set)",
     },
     Switch {
         name: "racing",
@@ -148,6 +148,11 @@ pub(super) const SWITCHES: [Switch; 34] = [
         name: "prefetch",
         values: "",
         about: "what the page needed when it was last visited is asked for with its document",
+    },
+    Switch {
+        name: "kept-cwnd",
+        values: "[=SEGMENTS]",
+        about: "SPDY clients keep servers' congestion windows in SETTINGS: the next session begins with so many segments of it at most (128 unless set)",
     },
     Switch {
         name: "pooling",

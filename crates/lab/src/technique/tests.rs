@@ -147,6 +147,7 @@ fn what_is_written_is_read() {
         "hints=subresources",
         "hints=preload",
         "prefetch",
+        "kept-cwnd=32",
         "pooling",
         "owners=ebay.com+ebayimg.com,google.com+gstatic.com",
         "paused-media=60",
@@ -163,6 +164,7 @@ fn what_is_written_is_read() {
     assert_eq!("pipelining".parse(), Ok(Technique::Pipelining(32)));
     assert_eq!("revisit".parse(), Ok(Technique::RevisitHours(0.0)));
     assert_eq!("hints".parse(), Ok(Technique::Hints(Form::Subresources)));
+    assert_eq!("kept-cwnd".parse(), Ok(Technique::KeptCwnd(KEPT_CWND)));
 }
 
 #[test]
@@ -194,6 +196,7 @@ fn an_unknown_switch_or_value_is_named_beside_what_there_is() {
         "push=1",
         "hints=early",
         "prefetch=yes",
+        "kept-cwnd=0",
     ] {
         let name = bad.split('=').next().unwrap();
         assert!(says(bad).starts_with(&format!("'{bad}' is not how {name} is switched: {name}")), "{bad}");
@@ -245,6 +248,8 @@ fn switches_that_contradict_each_other_or_have_nothing_to_act_on_are_refused() {
             "no transport is SPDY without flow control",
         ),
         (&["http1"], Tls::Tls12, &["pooling"], "no transport is SPDY"),
+        (&["http1"], Tls::Tls12, &["kept-cwnd"], "no transport is SPDY"),
+        (&["spdy3"], Tls::Tls12, &["kept-cwnd", "spdy-without=settings"], "it is kept in them"),
         (&["spdy3.1"], Tls::None, &["pooling"], "hosts share a session by their certificate (--tls 1.2)"),
         (&["spdy3.1"], Tls::Tls12, &["owners=a.example+b.example"], "nobody asks whose a host is"),
         (&["http1"], Tls::Tls12, &["spdy-without=priorities"], "no transport is SPDY"),

@@ -95,6 +95,10 @@ impl Stage {
         if setup.ipv6.is_some() {
             unmet.push("no host has an address of IPv6, so that no families race".into());
         }
+        if setup.techniques.kept_cwnd.is_some() {
+            // The kernel sets it by route (`initcwnd`), for all connections of a server alike, and not once one is there.
+            unmet.push("no server begins with the congestion window that SETTINGS kept".into());
+        }
         let name_server = serve_names(setup, &link, &zone, &mut unmet)?;
         let none = || page.hosts.iter().map(|_| None);
         let mut stage = Self {

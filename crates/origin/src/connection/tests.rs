@@ -494,3 +494,47 @@ fn prior_knowledge_shows_in_the_first_two_bytes() {
         assert_ne!(sniffed, Some(Sniffed::Http1));
     }
 }
+
+/// SPDY/3 §2.6.4, both ways: what the last session's server said comes back with the first SETTINGS of the next, for as many segments as
+/// the server takes a client's word for.
+#[test]
+fn a_client_keeps_the_congestion_window_and_brings_it_back() {
+    for version in [Version::V2, Version::V3, Version::V3_1] {
+        let config = Config::new(version);
+        let world = || {
+            let mut world = World::new(&Protocol::Spdy(config.clone()));
+            world.connection =
+                Connection::new(&Protocol::Spdy(config.clone()), "http".into()).with_kept_cwnd(32);
+            world
+        };
+        let (mut first, mut client) = (world(), Session::client(config.clone()));
+        first.talk(&mut client);
+        assert!(!first.connection.note_cwnd(10, 0), "nobody has asked for anything");
+        client.request(&head("GET", "/think"), Priority::new(1), true).unwrap();
+        first.talk(&mut client);
+        assert!(!first.connection.note_cwnd(10, 0), "an answer is under way");
+        first.pass(10);
+        first.talk(&mut client);
+        assert!(first.connection.note_cwnd(10, 3), "with its end");
+        first.talk(&mut client);
+        assert!(!first.connection.note_cwnd(11, 2) && !first.connection.note_cwnd(10, 0));
+        assert!(first.connection.note_cwnd(40, 0), "when all has arrived");
+        first.talk(&mut client);
+        assert_eq!(first.connection.take_cwnd(), None, "this client had kept nothing");
+
+        let kept = client.persisted_settings().to_vec();
+        assert_eq!(kept.iter().map(|s| s.value).collect::<Vec<_>>(), [40]);
+        let mut second = world();
+        second.talk(&mut Session::client(Config { settings: kept.clone(), ..config.clone() }));
+        assert_eq!(second.connection.take_cwnd(), Some(32), "no more than its word is good for");
+        assert_eq!(second.connection.take_cwnd(), None, "once");
+        let mut claimed = world();
+        let settings = vec![spdy::frame::Setting { flags: 0, ..kept[0] }];
+        claimed.talk(&mut Session::client(Config { settings, ..config.clone() }));
+        assert_eq!(
+            claimed.connection.take_cwnd(),
+            None,
+            "what was not kept for the server is none of its business"
+        );
+    }
+}
