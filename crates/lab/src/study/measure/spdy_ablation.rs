@@ -5,15 +5,18 @@ use super::{ArmLoads, Figure, Measured, Sample, Series, Shape, mean, pairs, plt}
 /// The networks from this one on are mobile.
 const MOBILE: usize = 2;
 
-/// Arms: everything; without multiplexing, priorities, compression, flow control, SETTINGS, pooling; with push; with heads compressed in full; then a stalled
-/// stream under a window, killed, buffered and stalling all others. Networks: two wired, then two mobile.
+/// Arms: everything; without multiplexing, priorities, compression, flow control, SETTINGS, pooling; with push; with a kept cwnd; with heads compressed in
+/// full; then a stalled stream under a window, killed, buffered and stalling all others. Networks: two wired, then two mobile.
 pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
     let [all, rest @ .., full, window, kill, buffer, block] = arms else { return Default::default() };
     let [serial, others @ ..] = rest else { return Default::default() };
-    let [_, uncompressed, unbounded, _, apart, _] = others else { return Default::default() };
+    let [_, uncompressed, unbounded, _, apart, _, warm] = others else { return Default::default() };
     let networks = 0..all.arm.networks.len();
     let (wired, mobile) = (networks.start..MOBILE, MOBILE..networks.end);
-    let cost_pct = |arm| mean(mobile.clone().map(|n| mean(costs(all, arm, n).into_iter().map(|c| c.pct))));
+    let longer_pct = |with, without| {
+        mean(mobile.clone().map(|n| mean(costs(with, without, n).into_iter().map(|c| c.pct))))
+    };
+    let cost_pct = |arm| longer_pct(all, arm);
     let cost_ms = |arm, n: std::ops::Range<usize>| mean(n.flat_map(|n| costs(all, arm, n)).map(|c| c.ms));
     let ratio = |arm| cost_ms(arm, mobile.clone()) / cost_ms(arm, wired.clone());
     let heads = |arm: &ArmLoads| mean(arm.samples.iter().map(|s| s.head_bytes_up as f64));
@@ -26,6 +29,7 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         ("pooling_mobile_ratio", ratio(apart)),
         ("pooling_connections", connections(apart) / connections(all)),
         ("flow_mobile_pct", cost_pct(unbounded)),
+        ("cwnd_mobile_pct", longer_pct(warm, all)),
         (
             "kill_bytes",
             mean(each(kill, |s| s.fate.bytes_down as f64)) / mean(each(window, |s| s.fate.bytes_down as f64)),
@@ -87,7 +91,7 @@ fn by_feature(all: &ArmLoads, rest: &[ArmLoads], network: usize) -> Figure {
     });
     Figure {
         caption: format!(
-            "{}: how much longer pages load without a feature (or with push). Dots are means over {} pages, bars reach from the first quartile to the third.",
+            "{}: how much longer pages load without a feature, or with one more. Dots are means over {} pages, bars reach from the first quartile to the third.",
             all.arm.networks[network], all.pages
         ),
         x: "page load time longer by, %".into(),
