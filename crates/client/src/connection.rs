@@ -367,74 +367,107 @@ impl Connection {
     }
 
     fn drain_spdy(&mut self, now: Instant) {
-        let Engine::Spdy(session) = &mut self.engine else { unreachable!("called for SPDY") };
-        while let Some(event) = session.poll_event() {
+        loop {
+            let Engine::Spdy(session) = &mut self.engine else { unreachable!("called for SPDY") };
+            let Some(event) = session.poll_event() else { break };
             let Some(event) = self.pushes.take(event, session) else { continue };
             let at = event.stream().and_then(|s| self.active.iter().position(|a| a.stream == Some(s)));
-            let paused = at.is_some_and(|at| self.active[at].paused);
-            if let spdy::Event::Data { id, chunk, .. } = &event {
-                let before = session.recv_window(*id); // the stream is gone once its last bytes are consumed
-                if !paused {
-                    session.consume(*id, chunk.len()); // the page takes what arrives at once
-                }
-                let window = session.recv_window(*id).or(before);
-                if let (Some(at), Some(progress), Some((received, edge))) = (at, &mut self.progress, window) {
-                    progress.push(Progress { request: self.active[at].request, at: now, received, edge });
-                }
+            match &event {
+                spdy::Event::Data { id, chunk, .. } => self.take_data(now, at, *id, chunk.len()),
+                spdy::Event::GoAway { unprocessed, .. } => self.give_back(unprocessed),
+                _ => {}
             }
-            if let spdy::Event::GoAway { unprocessed, .. } = &event {
-                self.spent = true;
-                let unprocessed = |a: &mut Active| a.stream.is_some_and(|s| unprocessed.contains(&s));
-                let returned = self.active.extract_if(.., unprocessed).map(|a| a.request);
-                let why = || Error::ConnectionLost("the server is going away".to_owned());
-                self.returned.extend(returned.map(|id| (id, why())));
-            }
-            let Some(at) = at else { continue };
-            let id = self.active[at].request;
-            let fin = match event {
-                spdy::Event::Response { head, fin, wire_len, .. } => {
-                    self.events
-                        .push_back((Event::Head { id, head, wire_len: wire_len.into() }, Framed::default()));
-                    fin
-                }
-                spdy::Event::Data { id: stream, chunk, fin } if paused => {
-                    self.unread_bytes += chunk.len();
-                    self.unread_max = self.unread_max.max(self.unread_bytes);
-                    self.unread.push(Unread { request: id, stream, event: Event::Data { id, chunk } });
-                    if fin {
-                        self.active.remove(at);
-                        self.unread.push(Unread { request: id, stream, event: Event::Complete { id } });
-                    } else if self.stalled == Some(Stalled::Kill) && self.unread_bytes > Stalled::KILL_AT {
-                        session.reset(stream, spdy::Status::CANCEL);
-                        self.active.remove(at);
-                        self.killed.push(id);
-                    }
-                    continue;
-                }
-                spdy::Event::Data { chunk, fin, .. } => {
-                    if !chunk.is_empty() {
-                        self.events.push_back((Event::Data { id, chunk }, Framed::default()));
-                    }
-                    fin
-                }
-                spdy::Event::Headers { fin, .. } => fin,
-                spdy::Event::Reset { status, .. } => {
-                    self.active.remove(at);
-                    let error = Error::StreamReset(format!("{status:?}"));
-                    if status.is_unprocessed() {
-                        self.returned.push((id, error));
-                    } else {
-                        self.events.push_back((Event::Failed { id, error }, Framed::default()));
-                    }
-                    continue;
-                }
-                _ => false,
-            };
-            if fin {
-                self.active.remove(at);
-                self.events.push_back((Event::Complete { id }, Framed::default()));
+            if let Some(at) = at {
+                self.tell(at, event);
             }
         }
+    }
+
+    /// The page takes what arrives at once, unless it reads no more; how far its stream has come is noted.
+    fn take_data(&mut self, now: Instant, at: Option<usize>, stream: spdy::StreamId, len: u64) {
+        let Engine::Spdy(session) = &mut self.engine else { unreachable!("called for SPDY") };
+        let before = session.recv_window(stream); // the stream is gone once its last bytes are consumed
+        if !at.is_some_and(|at| self.active[at].paused) {
+            session.consume(stream, len);
+        }
+        let window = session.recv_window(stream).or(before);
+        if let (Some(at), Some(progress), Some((received, edge))) = (at, &mut self.progress, window) {
+            progress.push(Progress { request: self.active[at].request, at: now, received, edge });
+        }
+    }
+
+    /// The server is going away, and has not looked at these streams.
+    fn give_back(&mut self, unprocessed: &[spdy::StreamId]) {
+        self.spent = true;
+        let unprocessed = |a: &mut Active| a.stream.is_some_and(|s| unprocessed.contains(&s));
+        let returned = self.active.extract_if(.., unprocessed).map(|a| a.request);
+        let why = || Error::ConnectionLost("the server is going away".to_owned());
+        self.returned.extend(returned.map(|id| (id, why())));
+    }
+
+    /// Something has come of the stream of a request.
+    fn tell(&mut self, at: usize, event: spdy::Event) {
+        let Active { request: id, paused, .. } = self.active[at];
+        let fin = match event {
+            spdy::Event::Response { head, fin, wire_len, .. } => {
+                let head = Event::Head { id, head, wire_len: wire_len.into() };
+                self.events.push_back((head, Framed::default()));
+                fin
+            }
+            spdy::Event::Data { id: stream, chunk, fin } if paused => {
+                if self.keep(id, stream, chunk) && !fin {
+                    return self.kill(at, stream);
+                }
+                fin
+            }
+            spdy::Event::Data { chunk, fin, .. } => {
+                if !chunk.is_empty() {
+                    self.events.push_back((Event::Data { id, chunk }, Framed::default()));
+                }
+                fin
+            }
+            spdy::Event::Headers { fin, .. } => fin,
+            spdy::Event::Reset { status, .. } => {
+                let error = Error::StreamReset(format!("{status:?}"));
+                // Who refuses a stream behind bytes of it contradicts itself.
+                let has_come = self.unread.iter().any(|u| u.request == id);
+                if status.is_unprocessed() && !has_come {
+                    self.active.remove(at);
+                    self.returned.push((id, error));
+                } else {
+                    self.end(at, Event::Failed { id, error });
+                }
+                return;
+            }
+            _ => false,
+        };
+        if fin {
+            self.end(at, Event::Complete { id });
+        }
+    }
+
+    /// A stream is over, which a page that reads no more is told behind what it has not read.
+    fn end(&mut self, at: usize, event: Event) {
+        let Active { request, stream, paused, .. } = self.active.remove(at);
+        match stream.filter(|_| paused) {
+            Some(stream) => self.unread.push(Unread { request, stream, event }),
+            None => self.events.push_back((event, Framed::default())),
+        }
+    }
+
+    /// Bytes come that nobody reads. Whether that is more than may wait.
+    fn keep(&mut self, request: RequestId, stream: spdy::StreamId, chunk: Chunk) -> bool {
+        self.unread_bytes += chunk.len();
+        self.unread_max = self.unread_max.max(self.unread_bytes);
+        self.unread.push(Unread { request, stream, event: Event::Data { id: request, chunk } });
+        self.stalled == Some(Stalled::Kill) && self.unread_bytes > Stalled::KILL_AT
+    }
+
+    /// Ends a stream that nobody reads.
+    fn kill(&mut self, at: usize, stream: spdy::StreamId) {
+        let Engine::Spdy(session) = &mut self.engine else { unreachable!("called for SPDY") };
+        session.reset(stream, spdy::Status::CANCEL);
+        self.killed.push(self.active.remove(at).request);
     }
 
     /// The page reads no more of an answer.

@@ -16,6 +16,7 @@ mod racing;
 mod retrying;
 mod sharing;
 mod timeouts;
+mod unread;
 
 fn at(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)

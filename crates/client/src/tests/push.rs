@@ -3,7 +3,7 @@
 use super::*;
 
 /// A session that was asked for `/` (request 0), and the server, whose stream that is.
-fn asked(config: spdy::Config) -> (Client, spdy::Session, spdy::StreamId) {
+pub(super) fn asked(config: spdy::Config) -> (Client, spdy::Session, spdy::StreamId) {
     let mut client = client(Transport::Spdy(config.version), 1);
     client.config.spdy = config.clone();
     client.fetch(at(0), 0, 0, head(), 0, priority::DOCUMENT);
@@ -18,7 +18,7 @@ fn asked(config: spdy::Config) -> (Client, spdy::Session, spdy::StreamId) {
     (client, server, stream.expect("a request"))
 }
 
-fn config() -> spdy::Config {
+pub(super) fn config() -> spdy::Config {
     spdy::Config::chrome_2013(spdy::Version::V3_1)
 }
 
@@ -26,7 +26,7 @@ fn style() -> RequestHead {
     RequestHead { path: "/style.css".into(), ..head() }
 }
 
-fn ok() -> ResponseHead {
+pub(super) fn ok() -> ResponseHead {
     ResponseHead { status: 200, fields: Fields::new() }
 }
 
