@@ -4,6 +4,8 @@
 //! of `ebay.com` come from `ebayimg.com`. Whoever runs an experiment supplies lists of who owns what; for what is in none of
 //! them, the guess holds.
 
+use std::borrow::Cow;
+
 /// Domains that belong together.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Ownership {
@@ -28,20 +30,25 @@ impl Ownership {
     }
 }
 
-/// The domain that was registered for a host: its last two labels, or three where the last is a country's and the one before says
-/// for whom names are registered there (`bbc.co.uk`). That is crude: the public suffix list knows thousands of exceptions, so that
-/// `a.github.io` and `b.github.io` are taken for one party here. [`Ownership`] sets such cases right. An address is its own.
+/// The domain that was registered for a host: its public suffix and one label more, by the public suffix list
+/// (<https://publicsuffix.org/list/>), as it is compiled in. Of a domain that the list does not know, the last label is the suffix. A
+/// public suffix, a single label and an address are their own.
+///
+/// Both parts of the list count: what ICANN's registries hand out (`co.uk`), and what others do below a domain of theirs (`github.io`),
+/// since whoever registers a name below either is a party of their own, with their own pages and cookies; it is what browsers call a
+/// site. The servers below a private suffix may be one company's all the same: where that matters, [`Ownership`] says so.
 pub fn registrable_domain(host: &str) -> &str {
-    const FOR_WHOM: [&str; 12] =
-        ["ac", "co", "com", "edu", "go", "gob", "gov", "ne", "net", "nom", "or", "org"];
     if host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok() {
         return host;
     }
-    let mut labels = host.rsplit('.');
-    let (last, second) = (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
-    let of_country = last.len() == 2 && FOR_WHOM.iter().any(|w| second.eq_ignore_ascii_case(w));
-    let dots = if of_country { 3 } else { 2 };
-    host.rmatch_indices('.').nth(dots - 1).map_or(host, |(at, _)| &host[at + 1..])
+    // The list is in lower case, and looked up as it is.
+    let lower = match host.bytes().any(|b| b.is_ascii_uppercase()) {
+        true => Cow::Owned(host.to_ascii_lowercase()),
+        false => Cow::Borrowed(host),
+    };
+    let domain = psl::domain(lower.as_bytes());
+    let len = domain.map_or(host.len(), |domain| domain.as_bytes().len());
+    host.get(host.len() - len..).unwrap_or(host)
 }
 
 /// Whether `host` is `domain` or a name below it.
@@ -103,21 +110,65 @@ mod tests {
         assert_eq!(owners.owner("www.co.example"), Some(0));
     }
 
+    #[track_caller]
+    fn registrable(cases: &[(&str, &str)]) {
+        for (host, domain) in cases {
+            assert_eq!(registrable_domain(host), *domain);
+        }
+    }
+
     #[test]
-    fn the_registrable_domain_has_two_labels_or_three_under_a_country() {
-        for (host, domain) in [
+    fn the_registrable_domain_is_the_public_suffix_and_one_label_more() {
+        registrable(&[
             ("www.cnn.com", "cnn.com"),
             ("cnn.com", "cnn.com"),
             ("i.cdn.turner.com", "turner.com"),
+            ("a.b.example.de", "example.de"),
             ("www.bbc.co.uk", "bbc.co.uk"),
             ("bbc.co.uk", "bbc.co.uk"),
-            ("a.b.example.de", "example.de"),
-            ("localhost", "localhost"),
-            ("192.0.2.1", "192.0.2.1"),
-            ("[2001:db8::1]", "[2001:db8::1]"),
-        ] {
-            assert_eq!(registrable_domain(host), domain);
+            ("static.shop.com.au", "shop.com.au"),
+            ("WWW.BBC.CO.UK", "BBC.CO.UK"),
+            // A rule with a wildcard, and its exception.
+            ("a.b.c.ck", "b.c.ck"),
+            ("a.www.ck", "www.ck"),
+            // What the list does not know has a suffix of one label.
+            ("www.site-0001.example", "site-0001.example"),
+            // The same rule in the letters of IDNA.
+            ("www.a.xn--55qx5d.cn", "a.xn--55qx5d.cn"),
+            ("www.example.com.", "example.com."),
+        ]);
+    }
+
+    #[test]
+    fn below_a_private_suffix_everybody_is_a_party_of_their_own() {
+        registrable(&[("www.a.github.io", "a.github.io"), ("d111.cloudfront.net", "d111.cloudfront.net")]);
+        let nobody = Ownership::default();
+        assert!(!nobody.are_one("a.github.io", "b.github.io"));
+        assert!(nobody.are_one("www.a.github.io", "a.github.io"));
+        let hosted = Ownership { owners: vec![vec!["github.io".into()]] };
+        assert!(hosted.are_one("a.github.io", "b.github.io"), "whose list says so");
+    }
+
+    #[test]
+    fn a_suffix_a_single_label_and_an_address_are_their_own_party() {
+        let own = [
+            "co.uk",
+            "github.io",
+            "com",
+            "localhost",
+            "192.0.2.1",
+            "[2001:db8::1]",
+            "2001:db8::1",
+            "",
+            ".",
+            "a..b",
+        ];
+        for host in own {
+            assert!(host.ends_with(registrable_domain(host)), "{host:?}");
         }
+        registrable(&own[..8].iter().map(|host| (*host, *host)).collect::<Vec<_>>());
+        let nobody = Ownership::default();
+        assert!(!nobody.are_one("192.0.2.1", "198.51.2.1") && !nobody.are_one("a.co.uk", "b.co.uk"));
     }
 
     #[test]

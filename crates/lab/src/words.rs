@@ -222,13 +222,12 @@ pub(crate) fn live_notes((unmet, late): crate::agree::Notes) -> Vec<String> {
     out
 }
 
-/// The sites that pages are of, as far as the last two labels of their first host tell.
+/// The sites that pages are of, as far as the registrable domain of their first host tells.
 pub(crate) fn sites(pages: &[PageRow]) -> usize {
     let site = |p: &PageRow| {
         let rest = p.url.split_once("://").map_or(p.url.as_str(), |(_, rest)| rest);
         let host = rest.split(['/', ':', '?', '#']).next().unwrap_or(rest);
-        let labels: Vec<&str> = host.rsplitn(3, '.').take(2).collect();
-        labels.join(".")
+        client::registrable_domain(host).to_owned()
     };
     pages.iter().map(site).collect::<BTreeSet<_>>().len()
 }
