@@ -136,10 +136,12 @@ pub fn run(study: Study, options: Options<'_>) -> Result<Findings, Error> {
 
 /// Why the live world cannot carry an arm out.
 fn cannot(arm: &Arm) -> Option<String> {
-    let waits = arm.techniques.contains(&Technique::TlsWait);
-    waits.then(|| {
-        format!("'{}': in the live world handshakes begin with their connections", Technique::TlsWait)
-    })
+    let why = |technique: &Technique| match technique {
+        Technique::TlsWait => Some("in the live world handshakes begin with their connections"),
+        Technique::KeptCwnd(_) => Some("the kernel sets a first window by route, for all connections alike"),
+        _ => None,
+    };
+    arm.techniques.iter().find_map(|technique| Some(format!("'{technique}': {}", why(technique)?)))
 }
 
 /// The first rounds that the time holds, as far as the virtual world can tell.

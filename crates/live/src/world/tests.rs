@@ -228,6 +228,47 @@ fn hosts_of_one_party_share_a_session_and_what_is_pushed_is_not_asked_for() {
     assert!(requests(&pushed) < requests(&shared), "{} {}", requests(&pushed), requests(&shared));
 }
 
+/// As in the virtual world: with the document's head, or with the document itself at a second visit, and each thing once.
+#[test]
+fn what_is_hinted_at_or_known_is_asked_for_early_and_once() {
+    let (Some(world), page) = (world(), page()) else { return };
+    let sent = |run: &Run| run.load.connections.iter().map(|c| c.record.requests).sum::<u32>();
+    for transport in [Transport::Http1, Transport::Spdy(spdy::Version::V2)] {
+        let setup = setup(transport);
+        for form in [page::hint::Form::Subresources, page::hint::Form::Preload] {
+            let mut hinting = setup.clone();
+            hinting.techniques.hints = Some(form);
+            let run = world.load(&page, &hinting, 1).unwrap();
+            assert_complete(&page, &run);
+            let head = run.load.requests[0].timing.and_then(|t| t.head).expect("the document's");
+            let hinted: Vec<_> = run.load.requests.iter().filter_map(|r| r.ahead).collect();
+            assert!(hinted.len() > 5 && hinted.iter().all(|ahead| ahead.asked >= head));
+            assert_eq!((run.load.ahead.used, sent(&run)), (hinted.len() as u32, page.resources.len() as u32));
+        }
+        let mut knowing = setup;
+        knowing.techniques.prefetch = true;
+        let first = world.load(&page, &knowing, 1).unwrap();
+        assert_eq!(first.load.ahead, browser::AheadTally::default());
+        knowing.memory = first.load.memory;
+        let run = world.load(&page, &knowing, 1).unwrap();
+        assert_complete(&page, &run);
+        let asked = run.load.requests[0].timing.expect("asked for").queued;
+        let known: Vec<_> = run.load.requests.iter().filter_map(|r| r.ahead).collect();
+        assert!(known.len() > 5 && known.iter().all(|ahead| ahead.asked == asked));
+        assert_eq!(sent(&run), page.resources.len() as u32);
+    }
+}
+
+#[test]
+fn a_kept_window_is_said_to_be_beyond_the_kernel() {
+    let (Some(world), page) = (world(), page()) else { return };
+    let mut setup = setup(Transport::Spdy(spdy::Version::V3_1));
+    setup.techniques.kept_cwnd = Some(128);
+    let run = world.load(&page, &setup, 1).unwrap();
+    assert_eq!(run.load.outcome, Outcome::Complete);
+    assert_eq!(run.unmet, ["no server begins with the congestion window that SETTINGS kept"]);
+}
+
 /// While a session is not read nothing of it comes, and then all does.
 #[test]
 fn a_stream_that_nobody_reads_stalls_all_others_where_there_is_no_flow_control() {
