@@ -1,7 +1,7 @@
 //! What a browser asks about servers' certificates, and of whom: the authorities' hosts and what they serve, beside the page.
 //!
-//! The pages do not tell who certified their hosts. What is taken instead is crude, and stated: one certificate for all hosts with the
-//! same last two labels, as a wildcard; issued, by the hash of those labels, through the intermediate of one of [`AUTHORITIES`]; each
+//! The pages do not tell who certified their hosts. What is taken instead is crude, and stated: one certificate for all hosts of one
+//! registrable domain, as a wildcard; issued, by the hash of that domain, through the intermediate of one of [`AUTHORITIES`]; each
 //! authority has one host for issuers' certificates and one responder, both as near as the access link's end, which answer at once and
 //! close the connection after each answer, as the responder in the published time line of a handshake over 3G did.
 
@@ -95,9 +95,12 @@ impl Questions {
         else {
             return out;
         };
-        let pinned = page.resources.first().map(|root| holder(&page.hosts[root.host as usize].name));
+        let pinned = page
+            .resources
+            .first()
+            .map(|root| client::registrable_domain(&page.hosts[root.host as usize].name));
         for (id, host) in own.into_iter().enumerate() {
-            let name = holder(&host.name);
+            let name = client::registrable_domain(&host.name);
             if !setup.secures(host) || (certificates.pinned && pinned == Some(name)) {
                 continue;
             }
@@ -152,15 +155,6 @@ enum Question<'a> {
     Issuer(u32),
     /// Whether a certificate is still good: whose.
     Status(&'a str),
-}
-
-/// Whoever holds the certificate of a host: its last two labels.
-fn holder(host: &str) -> &str {
-    let is_address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
-    match host.rmatch_indices('.').nth(1) {
-        Some((at, _)) if !is_address => &host[at + 1..],
-        _ => host,
-    }
 }
 
 /// An answer of an authority.
