@@ -52,14 +52,16 @@ pub struct Known {
     pub kind: Kind,
 }
 
-/// What foresight has cost and brought.
+/// What foresight has cost and brought: the client's, and that of servers who push.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct AheadTally {
     /// Requests made before the page came to them.
     pub asked: u32,
-    /// Those that it came to.
+    /// Pushes.
+    pub pushed: u32,
+    /// Of these requests, those that the page came to, and of the pushes those that answered a request.
     pub used: u32,
-    /// Bytes of the answers to the others: heads as they came, and bodies.
+    /// Bytes of the others, as far as they have come: heads on the wire, and bodies.
     pub wasted_bytes: u64,
 }
 
@@ -149,7 +151,13 @@ impl Browser<'_> {
 
     /// What foresight has cost and brought so far.
     pub fn ahead_tally(&self) -> AheadTally {
-        let mut tally = AheadTally::default();
+        let pushes = self.client.push_tally();
+        let mut tally = AheadTally {
+            asked: 0,
+            pushed: pushes.pushed,
+            used: pushes.claimed,
+            wasted_bytes: pushes.unclaimed_bytes,
+        };
         let head = |id: RequestId| self.client.request(id).map_or(0, |request| request.head_bytes_down);
         for (id, early) in &self.foreseen.early {
             tally.asked += 1;

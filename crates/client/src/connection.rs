@@ -127,7 +127,7 @@ pub(crate) struct Connection {
     /// What pipelining keeps of it.
     pub(crate) pipe: Pipe,
     engine: Engine,
-    pushes: Pushes,
+    pub(crate) pushes: Pushes,
     /// What is done about streams that nobody reads; `None` if they have windows.
     stalled: Option<Stalled>,
     unread: Vec<Unread>,

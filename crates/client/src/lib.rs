@@ -73,6 +73,7 @@ use pool::Pool;
 pub use preconnect::PreconnectTally;
 use preconnect::Visit;
 pub use predictor::{Expected, Learned, LearnedRow, Preconnect, Successor, SuccessorRow};
+pub use push::PushTally;
 pub use race::{RaceClock, Racing};
 pub use request::{Ask, Priority, Request, RequestId, SentOn, Timing, priority};
 use resolver::Resolver;

@@ -8,6 +8,8 @@
 use base::{Chunk, RequestHead, ResponseHead};
 use bytes::Bytes;
 
+use crate::Client;
+
 /// The most that are kept. Clients allow some 100 streams; the rest is cancelled.
 const KEPT_MAX: usize = 1_000;
 
@@ -22,10 +24,23 @@ pub(crate) struct Pushed {
     pub(crate) fin: bool,
 }
 
-/// The pushes of a session that nobody has asked for yet.
+/// The pushes of a session that nobody has asked for yet, and how many there were.
 #[derive(Default)]
 pub(crate) struct Pushes {
     kept: Vec<Pushed>,
+    pushed: u32,
+    claimed: u32,
+}
+
+/// What pushes have brought.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PushTally {
+    /// How many there were.
+    pub pushed: u32,
+    /// Those that a request was answered by.
+    pub claimed: u32,
+    /// Bytes of those that nobody has asked for, as far as they have come: heads on the wire, and bodies.
+    pub unclaimed_bytes: u64,
 }
 
 fn url(head: &RequestHead) -> [Bytes; 3] {
@@ -38,6 +53,7 @@ impl Pushes {
     pub(crate) fn take(&mut self, event: spdy::Event, session: &mut spdy::Session) -> Option<spdy::Event> {
         if let spdy::Event::Pushed { id, head, response, fin, wire_len, .. } = event {
             let url = url(&head);
+            self.pushed += 1;
             if self.kept.len() == KEPT_MAX || self.kept.iter().any(|p| p.url == url) {
                 session.reset(id, spdy::Status::CANCEL);
                 return None;
@@ -79,6 +95,26 @@ impl Pushes {
         }
         let wanted = [&head.scheme, &head.authority, &head.path];
         let at = self.kept.iter().position(|p| p.url.iter().eq(wanted))?;
+        self.claimed += 1;
         Some(self.kept.remove(at))
+    }
+
+    fn tally(&self) -> PushTally {
+        let head = |pushed: &Pushed| pushed.response.as_ref().map_or(0, |(_, wire_len)| *wire_len);
+        let bytes = |pushed: &Pushed| head(pushed) + pushed.body.iter().map(Chunk::len).sum::<u64>();
+        let unclaimed_bytes = self.kept.iter().map(bytes).sum();
+        PushTally { pushed: self.pushed, claimed: self.claimed, unclaimed_bytes }
+    }
+}
+
+impl Client {
+    /// What pushes have brought so far, on all sessions.
+    pub fn push_tally(&self) -> PushTally {
+        let add = |a: PushTally, b: PushTally| PushTally {
+            pushed: a.pushed + b.pushed,
+            claimed: a.claimed + b.claimed,
+            unclaimed_bytes: a.unclaimed_bytes + b.unclaimed_bytes,
+        };
+        self.connections.iter().map(|c| c.pushes.tally()).fold(PushTally::default(), add)
     }
 }

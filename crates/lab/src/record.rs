@@ -173,8 +173,9 @@ fn load_row(key: &Key, seed: u64, page: &Page, load: &load::Load, requests: &[Re
         critical: plt_us
             .filter(|_| outcome == LoadOutcome::Complete)
             .and_then(|plt_us| critical::split(page, requests, plt_us)),
-        ahead: (load.ahead.asked > 0).then_some(AheadRow {
+        ahead: (load.ahead != browser::AheadTally::default()).then_some(AheadRow {
             asked: load.ahead.asked,
+            pushed: load.ahead.pushed,
             used: load.ahead.used,
             wasted_bytes: load.ahead.wasted_bytes,
         }),

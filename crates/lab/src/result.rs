@@ -106,19 +106,21 @@ pub struct LoadRow {
     pub queue_max_down_bytes: u64,
     /// Where the time to `onload` went; `null` if the load is incomplete. See [`crate::critical`].
     pub critical: Option<Phases>,
-    /// What asking for things before the page came to them has cost and brought; left out if nothing was.
+    /// What asking for things before the page came to them, and pushing them, has cost and brought; left out if nothing was.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ahead: Option<AheadRow>,
 }
 
-/// Requests that were made before the page came to them.
+/// What was asked for, or came, before the page came to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AheadRow {
-    /// All of them. What the page does not have is among them, and has no row in `requests.jsonl`.
+    /// Requests. What the page does not have is among them, and has no row in `requests.jsonl`.
     pub asked: u32,
-    /// Those that the page came to.
+    /// Pushes.
+    pub pushed: u32,
+    /// Of the requests those that the page came to, of the pushes those that answered a request.
     pub used: u32,
-    /// Bytes of the answers to the others, heads and bodies.
+    /// Bytes of the others, as far as they came: heads and bodies.
     pub wasted_bytes: u64,
 }
 

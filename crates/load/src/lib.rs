@@ -53,8 +53,8 @@ pub struct Load {
     pub ended: Instant,
     /// Bytes of answers that had come and the page had not read, at most.
     pub unread_max: u64,
-    /// What asking for things before the page came to them has cost and brought; see [`Techniques::hints`] and
-    /// [`Techniques::prefetch`].
+    /// What asking for things before the page came to them, and pushing them, has cost and brought; see [`Techniques::hints`],
+    /// [`Techniques::prefetch`] and [`Techniques::push`].
     pub ahead: browser::AheadTally,
     /// How far SPDY streams had come, and how far their windows let them go on, at each of their pieces; only if
     /// [`Setup::keeps_progress`] is set.

@@ -227,6 +227,21 @@ fn what_the_page_never_comes_to_is_wasted() {
     }
 }
 
+/// A server that pushes does not know what its client has.
+#[test]
+fn what_is_pushed_and_in_the_cache_is_wasted() {
+    for transport in SPDY {
+        let mut setup = setup(transport);
+        setup.techniques.push = true;
+        let first = load(&chain(), &setup).ahead;
+        assert_eq!((first.pushed, first.used, first.wasted_bytes), (2, 2, 0));
+        setup.techniques.revisit = Some(Duration::ZERO);
+        let again = load(&chain(), &setup).ahead;
+        assert_eq!((again.pushed, again.used), (2, 0));
+        assert!(again.wasted_bytes > 0, "as far as it had come when the page was there");
+    }
+}
+
 /// The document has to be asked for again; the rest is in the cache, and nothing is fetched ahead.
 #[test]
 fn what_the_cache_has_is_not_asked_for_ahead() {
