@@ -591,3 +591,6 @@ fn beside(request: Option<&client::Request>) -> Record {
     let complete = request.and_then(|r| r.timing.complete);
     Record { progress, discovered: request.map(|r| r.timing.queued), complete, used: complete }
 }
+
+#[cfg(test)]
+mod tests;

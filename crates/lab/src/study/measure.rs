@@ -281,6 +281,11 @@ fn pairs(a: &[Option<f64>], b: &[Option<f64>]) -> Vec<(f64, f64)> {
     a.iter().zip(b).filter_map(|(a, b)| Some(((*a)?, (*b)?))).collect()
 }
 
+/// So many of something, in words.
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     let (mut sum, mut n) = (0.0, 0.0);
     for value in values {

@@ -1,7 +1,8 @@
 //! What connections before they are asked for gain, and how many there are.
 
 use super::{
-    ArmLoads, Figure, Measured, Panel, Panels, Row, Sample, Series, Shape, Span, gain_pct, mean, pairs, plt,
+    ArmLoads, Figure, Measured, Panel, Panels, Row, Sample, Series, Shape, Span, counted, gain_pct, mean,
+    pairs, plt,
 };
 use crate::study::Grid;
 
@@ -80,7 +81,7 @@ fn gains(grid: &Grid, none: &ArmLoads, policies: &[(&str, &ArmLoads)]) -> Panels
             points: along(&|gains| gains.get(page).copied().flatten().unwrap_or(f64::NAN)),
         };
         Panel {
-            lines: vec![Series { name: format!("mean of {} pages", none.pages), points: mean }],
+            lines: vec![Series { name: format!("mean of {}", counted(none.pages, "page")), points: mean }],
             behind: (0..none.pages).map(page).collect(),
         }
     };
@@ -91,9 +92,9 @@ fn gains(grid: &Grid, none: &ArmLoads, policies: &[(&str, &ArmLoads)]) -> Panels
     };
     Panels {
         caption: format!(
-            "What each policy gains in page load time beside none, by round-trip time and link. A faint line a page: {} pages on {} networks under each policy.",
-            none.pages,
-            none.networks.len()
+            "What each policy gains in page load time beside none, by round-trip time and link. A faint line a page: {} on {} under each policy.",
+            counted(none.pages, "page"),
+            counted(none.networks.len(), "network")
         ),
         x: "round-trip time, ms".into(),
         y: "gain, %".into(),

@@ -1,6 +1,6 @@
 //! What SPDY's features are worth, by leaving each out; and what a stream that nobody reads costs without flow control.
 
-use super::{ArmLoads, Figure, Measured, Sample, Series, Shape, mean, pairs, plt};
+use super::{ArmLoads, Figure, Measured, Sample, Series, Shape, counted, mean, pairs, plt};
 
 /// The networks from this one on are mobile.
 const MOBILE: usize = 2;
@@ -91,8 +91,9 @@ fn by_feature(all: &ArmLoads, rest: &[ArmLoads], network: usize) -> Figure {
     });
     Figure {
         caption: format!(
-            "{}: how much longer pages load without a feature, or with one more. Dots are means over {} pages, bars reach from the first quartile to the third.",
-            all.arm.networks[network], all.pages
+            "{}: how much longer pages load without a feature, or with one more. Dots are means over {}, bars reach from the first quartile to the third.",
+            all.arm.networks[network],
+            counted(all.pages, "page")
         ),
         x: "page load time longer by, %".into(),
         y: String::new(),

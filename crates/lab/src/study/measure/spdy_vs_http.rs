@@ -1,8 +1,8 @@
 //! SPDY against HTTP/1.1: a point a page, and the stack of charts over bandwidth, round trip, loss and metric.
 
 use super::{
-    ArmLoads, Figure, Measured, Panel, Panels, Row, Sample, Series, Shape, Table, first_byte, first_paint,
-    gain_pct, mean, means, pairs, plt,
+    ArmLoads, Figure, Measured, Panel, Panels, Row, Sample, Series, Shape, Table, counted, first_byte,
+    first_paint, gain_pct, mean, means, pairs, plt,
 };
 use crate::setting::Line;
 use crate::stats;
@@ -130,8 +130,9 @@ fn stack(grid: &Grid, first: &ArmLoads, second: &ArmLoads) -> Panels {
     };
     Panels {
         caption: format!(
-            "What SPDY gains on HTTP, median of {} pages, {} loads each: bandwidth by round-trip time by loss by metric. The size of the gain, and its sign, are the conditions'.",
-            first.pages, first.arm.runs
+            "What SPDY gains on HTTP, median of {}, {} each: bandwidth by round-trip time by loss by metric. The size of the gain, and its sign, are the conditions'.",
+            counted(first.pages, "page"),
+            counted(first.arm.runs as usize, "load")
         ),
         x: "round-trip time, ms".into(),
         y: "gain, %".into(),

@@ -1,6 +1,6 @@
 //! What tabs behind cost the one in front, and when they are loaded themselves.
 
-use super::{ArmLoads, Figure, Measured, Sample, Series, Shape, mean, plt};
+use super::{ArmLoads, Figure, Measured, Sample, Series, Shape, counted, mean, plt};
 
 /// Arms: the page alone; with others behind it, all alike, of lower priority, after it, and one after the other. Transports are
 /// HTTP and SPDY.
@@ -28,8 +28,8 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
     };
     let figure = |name: &str, transport: usize| Figure {
         caption: format!(
-            "When each tab is loaded, over {name}: tab 0 is the one in front; means over {} sessions. A page alone takes {:.0} ms.",
-            alone.pages,
+            "When each tab is loaded, over {name}: tab 0 is the one in front; means over {}. A page alone takes {:.0} ms.",
+            counted(alone.pages, "session"),
             mean(alone.each(0, transport, plt).into_iter().flatten())
         ),
         x: "tab".into(),

@@ -1,6 +1,6 @@
 //! What smaller TLS records save.
 
-use super::{ArmLoads, Figure, Measured, Sample, Series, Shape, first_paint, mean, pairs, plt};
+use super::{ArmLoads, Figure, Measured, Sample, Series, Shape, counted, first_paint, mean, pairs, plt};
 
 /// Arms: the proxy's; then by record size, the largest first; then by rule. Networks are links.
 pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
@@ -34,8 +34,10 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         series.extend(rules.iter().map(flat));
         Figure {
             caption: format!(
-                "What other records save beside {}, mean over {} pages on {} (kbit/s down/up, ms).",
-                proxy.arm.name, proxy.pages, proxy.arm.networks[n]
+                "What other records save beside {}, mean over {} on {} (kbit/s down/up, ms).",
+                proxy.arm.name,
+                counted(proxy.pages, "page"),
+                proxy.arm.networks[n]
             ),
             x: "bytes a record".into(),
             y: "ms saved".into(),
