@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use base::Duration;
 use lab::Error;
 use lab::stats::median;
-use live::priority::{Rival, Slice, autogroups, measure as slice};
+use live::priority::{Rival, Slice, Standing, autogroups, measure as slice, own};
 use serde::Serialize;
 
 use crate::print;
@@ -35,8 +35,28 @@ struct Results {
     load_average: String,
     /// Whether the kernel makes a group of each session.
     autogroups: Option<bool>,
+    /// How the benchmark itself is scheduled: its policy, its nice value, and that of its session's group.
+    own: Own,
     published: [(&'static str, f64); 3],
     rows: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Own {
+    policy: String,
+    nice: i32,
+    group_nice: Option<i32>,
+    /// Whether that is what a program has that somebody starts by hand.
+    ordinary: bool,
+    #[serde(skip)]
+    words: String,
+}
+
+impl From<Standing> for Own {
+    fn from(own: Standing) -> Self {
+        let (ordinary, words) = (own.is_ordinary(), own.to_string());
+        Self { policy: own.policy, nice: own.nice, group_nice: own.group_nice, ordinary, words }
+    }
 }
 
 #[derive(Serialize)]
@@ -57,6 +77,7 @@ pub fn measure(dir: &Path) -> Result<String, Error> {
     let read = |path: &str| std::fs::read_to_string(path).map(|s| s.trim().to_owned()).unwrap_or_default();
     let load_average = read("/proc/loadavg").split(' ').next().unwrap_or_default().to_owned();
     let groups = autogroups();
+    let own = own().map_err(|e| Error::Live(format!("how this program is scheduled: {e}")))?;
     let mut slices: Vec<(Rival, Result<Vec<Slice>, String>)> = Rival::ALL
         .into_iter()
         .map(|rival| match groups {
@@ -98,6 +119,7 @@ pub fn measure(dir: &Path) -> Result<String, Error> {
         processors: std::thread::available_parallelism().map_or(1, usize::from),
         load_average,
         autogroups: groups,
+        own: own.into(),
         published: PUBLISHED,
         rows: rows.collect(),
     };
@@ -110,6 +132,10 @@ pub fn measure(dir: &Path) -> Result<String, Error> {
     Ok(text(&results))
 }
 
+/// What is said where the benchmark has a precedence of its own, or gives one.
+const NOT_ORDINARY: &str = "NOTE: these are not the figures of an ordinary session. What the benchmark keeps beside others goes by its own nice value and that of its \
+     session's group, and both are 0 where somebody starts a program by hand. `echo 0 > /proc/self/autogroup` in the shell gives the group that.";
+
 fn text(results: &Results) -> String {
     let mut out = String::new();
     let groups = match results.autogroups {
@@ -120,11 +146,16 @@ fn text(results: &Results) -> String {
     let _ = writeln!(
         out,
         "A benchmark in front, a shell that counts behind, both on one processor; Linux {}, load average {}; groups of sessions (autogroup) are {groups}.\n\
-         Medians of {ROUNDS} slices of {} ms each, in turn.\n",
+         Medians of {ROUNDS} slices of {} ms each, in turn. The benchmark is {}.",
         results.kernel,
         results.load_average,
-        SLICE.as_millis_f64()
+        SLICE.as_millis_f64(),
+        results.own.words
     );
+    if !results.own.ordinary {
+        let _ = writeln!(out, "{NOT_ORDINARY}");
+    }
+    out.push('\n');
     let mut table = print::table(1, &["behind", "score", "of alone, %", "share of both, %", ""]);
     let figure = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
     for row in &results.rows {
@@ -146,4 +177,36 @@ fn text(results: &Results) -> String {
          programs do not change\n"
     );
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(group_nice: i32) -> String {
+        let own = Standing { policy: "SCHED_OTHER".into(), nice: 0, group_nice: Some(group_nice) };
+        text(&Results {
+            kernel: "6.18".into(),
+            processors: 2,
+            load_average: "0.10".into(),
+            autogroups: Some(true),
+            own: own.into(),
+            published: PUBLISHED,
+            rows: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn figures_of_a_session_with_precedence_say_so() {
+        let plain = said(0);
+        assert!(
+            plain.contains("The benchmark is SCHED_OTHER, nice 0, in a session whose group has nice 0."),
+            "{plain}"
+        );
+        assert!(!plain.contains("NOTE"));
+        assert!(
+            said(-15)
+                .contains("group has nice -15.\nNOTE: these are not the figures of an ordinary session.")
+        );
+    }
 }

@@ -12,6 +12,9 @@
 //! something between sessions is the group's own nice value, in `/proc/PID/autogroup`. So each rival is measured both ways where there
 //! are such groups.
 //!
+//! The one in front is subject to all of this itself: [`own`] says how it is scheduled, as scores beside rivals of other sessions are
+//! those of an ordinary session only where its group and itself have a nice value of 0.
+//!
 //! # Other programs
 //!
 //! They take their part of both. Rivals are measured in turn, for a short time each and again and again, and medians taken, so that a
@@ -112,6 +115,72 @@ pub struct Slice {
 pub fn autogroups() -> Option<bool> {
     let text = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").ok()?;
     Some(text.trim() == "1")
+}
+
+/// How a process is scheduled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// Its policy, as sched(7) names it.
+    pub policy: String,
+    /// Its nice value, −20 to 19.
+    pub nice: i32,
+    /// That of its session's group; `None` where sessions are no groups.
+    pub group_nice: Option<i32>,
+}
+
+impl Standing {
+    /// Whether it is scheduled as what somebody starts by hand is.
+    pub fn is_ordinary(&self) -> bool {
+        self.policy == policy(0) && self.nice == 0 && self.group_nice.unwrap_or(0) == 0
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, nice {}", self.policy, self.nice)?;
+        match self.group_nice {
+            Some(nice) => write!(f, ", in a session whose group has nice {nice}"),
+            None => f.write_str(", in no group of a session"),
+        }
+    }
+}
+
+/// How this process is scheduled, and with it the one in front.
+///
+/// # Errors
+/// If `/proc` does not say it as proc_pid_stat(5) and sched(7) have it.
+pub fn own() -> io::Result<Standing> {
+    let not_so = |path: &str| io::Error::other(format!("{path} is not as the manual has it"));
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    let stat = Stat::parse(&stat).ok_or_else(|| not_so("/proc/self/stat"))?;
+    // A kernel without groups has no such file. One whose groups are switched off has it, and heeds it not.
+    let group_nice = match fs::read_to_string("/proc/self/autogroup") {
+        Ok(text) if autogroups() == Some(true) => {
+            Some(group_nice(&text).ok_or_else(|| not_so("/proc/self/autogroup"))?)
+        }
+        _ => None,
+    };
+    Ok(Standing { policy: policy(stat.policy), nice: stat.nice, group_nice })
+}
+
+/// The nice value in `/autogroup-25 nice 0`.
+fn group_nice(text: &str) -> Option<i32> {
+    let (group, nice) = text.trim().rsplit_once(" nice ")?;
+    nice.parse().ok().filter(|nice| group.starts_with("/autogroup-") && (-20..=19).contains(nice))
+}
+
+/// What sched(7) calls a policy, by its number in linux/sched.h.
+fn policy(number: u64) -> String {
+    match number {
+        0 => "SCHED_OTHER".to_owned(),
+        1 => "SCHED_FIFO".to_owned(),
+        2 => "SCHED_RR".to_owned(),
+        3 => "SCHED_BATCH".to_owned(),
+        5 => "SCHED_IDLE".to_owned(),
+        6 => "SCHED_DEADLINE".to_owned(),
+        7 => "SCHED_EXT".to_owned(),
+        other => format!("policy {other}"),
+    }
 }
 
 /// Lets the benchmark run for `time` beside `rival`. Both are bound to one processor, the first that this process may use.
@@ -250,17 +319,20 @@ impl Drop for Behind {
 struct Stat {
     session: u32,
     cpu: Duration,
+    nice: i32,
+    policy: u64,
 }
 
 impl Stat {
     /// Fields are counted behind the name, which stands in brackets and may hold anything (proc_pid_stat(5)).
     fn parse(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
-        let number = |n: usize| fields.get(n - 3)?.parse::<u64>().ok();
+        let field = |n: usize| fields.get(n - 3).map(|field| field.trim_end());
+        let number = |n: usize| field(n)?.parse::<u64>().ok();
         let ticks = number(14)? + number(15)?;
         let a_second = rustix::param::clock_ticks_per_second().max(1);
         let cpu = Duration::from_secs(1).mul_f64(ticks as f64 / a_second as f64);
-        Some(Self { session: number(6)? as u32, cpu })
+        Some(Self { session: number(6)? as u32, cpu, nice: field(19)?.parse().ok()?, policy: number(41)? })
     }
 }
 
@@ -270,10 +342,50 @@ mod tests {
 
     #[test]
     fn session_and_processor_time_are_read_behind_a_name_that_holds_anything() {
-        let line = "4242 (a) b ( c) R 1 4242 99 0 -1 4194304 105 0 0 0 150 50 0 0 20 0 1 0 12345 0";
+        let times = "105 0 0 0 150 50 0 0 39 19 1 0 12345 0 0";
+        let line =
+            format!("4242 (a) b ( c) R 1 4242 99 0 -1 4194304 {times} {}17 3 0 5 0\n", "0 ".repeat(13));
         let cpu = Duration::from_secs(1).mul_f64(200.0 / rustix::param::clock_ticks_per_second() as f64);
-        assert_eq!(Stat::parse(line), Some(Stat { session: 99, cpu }));
+        assert_eq!(Stat::parse(&line), Some(Stat { session: 99, cpu, nice: 19, policy: 5 }));
         assert_eq!(Stat::parse("4242 (a"), None);
+        assert_eq!(Stat::parse(line.split_once(" 5 0").unwrap().0), None, "the policy is missing");
+    }
+
+    #[test]
+    fn a_groups_nice_value_is_read_and_nothing_else_is_taken_for_one() {
+        for (text, nice) in [
+            ("/autogroup-526 nice 0\n", Some(0)),
+            ("/autogroup-7 nice -15\n", Some(-15)),
+            ("/autogroup-7 nice 19", Some(19)),
+            ("/autogroup-7 nice 20\n", None),
+            ("/autogroup-7 nice \n", None),
+            ("/user.slice nice 3\n", None),
+            ("", None),
+        ] {
+            assert_eq!(group_nice(text), nice, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_has_no_precedence_and_gives_none_is_ordinary() {
+        let plain = Standing { policy: policy(0), nice: 0, group_nice: Some(0) };
+        assert!(plain.is_ordinary() && Standing { group_nice: None, ..plain.clone() }.is_ordinary());
+        assert!(!Standing { group_nice: Some(-12), ..plain.clone() }.is_ordinary());
+        assert!(!Standing { nice: 5, ..plain.clone() }.is_ordinary());
+        assert!(!Standing { policy: policy(3), ..plain.clone() }.is_ordinary());
+        assert_eq!(plain.to_string(), "SCHED_OTHER, nice 0, in a session whose group has nice 0");
+    }
+
+    /// What `/proc` says of this process is what the system calls say.
+    #[test]
+    fn this_process_knows_its_own_standing() {
+        let own = own().unwrap();
+        assert_eq!(own.nice, rustix::process::getpriority_process(None).unwrap());
+        assert!(own.policy.starts_with("SCHED_"), "{own}");
+        assert_eq!(
+            own.group_nice.is_some(),
+            autogroups() == Some(true) && fs::exists("/proc/self/autogroup").unwrap()
+        );
     }
 
     #[test]
