@@ -100,7 +100,8 @@ pub struct LiveStudyArgs {
     /// build with `--features tls`).
     #[arg(long)]
     pub live: bool,
-    /// With --live: about how many minutes it may take.
+    /// With --live: how many minutes it may take. A load that has begun by then is finished; what was made counts as far as all arms
+    /// have it.
     #[arg(long, value_name = "N", default_value_t = 5.0, requires = "live", value_parser = minutes)]
     pub minutes: f64,
     /// With --live: loads made at once. They share the processor: more than a few disturb each other on fast links.

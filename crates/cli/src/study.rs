@@ -5,6 +5,7 @@ use std::path::Path;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::Error;
 use lab::setting::World;
+use lab::study::live::Cut;
 use lab::study::{Findings, Options, Study};
 use lab::world::Track;
 
@@ -45,6 +46,7 @@ fn live(study: Study, args: &PublishedArgs) -> Result<Exit, Error> {
     let style = "{msg:17} {bar:40} {pos} of {len} live loads, {eta} left";
     bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
     bar.set_message(study.name.clone());
+    let clock = live::Clock::start();
     let findings = lab::study::live::run(
         study,
         lab::study::live::Options {
@@ -52,6 +54,7 @@ fn live(study: Study, args: &PublishedArgs) -> Result<Exit, Error> {
             dir: &dir,
             resume,
             minutes,
+            is_over: &|| clock.now().since(base::Instant::ZERO).as_secs_f64() >= minutes * 60.0,
             at_once: at_once as usize,
             cancel: &INTERRUPTED,
             progress: &|done, total| {
@@ -65,9 +68,15 @@ fn live(study: Study, args: &PublishedArgs) -> Result<Exit, Error> {
     print::out(&report::studies::live::markdown(&findings));
     let page = report::studies::live::write(&dir, &findings, &also)?;
     print::out(&format!("\npictures: {}\n", page.display()));
-    if findings.made < findings.planned {
-        print::complain(&"interrupted: the same command with --resume goes on");
-        return Ok(Exit::Interrupted);
+    match findings.cut {
+        Some(Cut::Interrupt) => {
+            print::complain(&"interrupted: the same command with --resume goes on");
+            return Ok(Exit::Interrupted);
+        }
+        Some(Cut::Time) => print::complain(&format!(
+            "cut after {minutes} minutes, as it was told: the same command with --resume goes on for as long again"
+        )),
+        None => {}
     }
     Ok(Exit::Well)
 }

@@ -259,6 +259,12 @@ pub struct LiveRow {
     pub unmet: Vec<String>,
     /// Settings of the kernel's TCP, read back.
     pub kernel: Vec<KnobRow>,
+    /// How long the browser's thread was ready to run while other programs of the machine had the processor, ms.
+    #[serde(default)]
+    pub browser_waited_ms: Option<f64>,
+    /// The same of the servers' thread.
+    #[serde(default)]
+    pub servers_waited_ms: Option<f64>,
     /// The emulated link towards the servers.
     pub up: LiveWayRow,
     /// The emulated link towards the client.

@@ -69,15 +69,22 @@ impl Track {
             Kind::Live(world) => {
                 let run =
                     world.load(page, setup, seed).map_err(|e| Error::Live(format!("{}: {e}", key.page)))?;
-                Ok((run.load, Some(row(key, run.unmet, run.kernel, &run.link))))
+                let live = row(key, &run);
+                Ok((run.load, Some(live)))
             }
         }
     }
 }
 
 #[cfg(target_os = "linux")]
-fn row(key: &Key, unmet: Vec<String>, kernel: live::world::Kernel, link: &live::emulator::Check) -> LiveRow {
-    let knob = |k: live::world::Knob| KnobRow { end: k.end.into(), name: k.name, asked: k.asked, got: k.got };
+fn row(key: &Key, run: &live::world::Run) -> LiveRow {
+    let knob = |k: &live::world::Knob| KnobRow {
+        end: k.end.into(),
+        name: k.name.clone(),
+        asked: k.asked.clone(),
+        got: k.got.clone(),
+    };
+    let waited = |end: usize| run.upkeep[end].waited.map(|d| crate::stats::round(d.as_millis_f64(), 3));
     let way = |way: &live::emulator::WayCheck| {
         let late = way.lateness();
         let us = |figure: fn(&live::emulator::Lateness) -> base::Duration| {
@@ -92,9 +99,11 @@ fn row(key: &Key, unmet: Vec<String>, kernel: live::world::Kernel, link: &live::
     };
     LiveRow {
         key: key.clone(),
-        unmet,
-        kernel: kernel.knobs.into_iter().map(knob).collect(),
-        up: way(&link.up),
-        down: way(&link.down),
+        unmet: run.unmet.clone(),
+        kernel: run.kernel.knobs.iter().map(knob).collect(),
+        browser_waited_ms: waited(0),
+        servers_waited_ms: waited(1),
+        up: way(&run.link.up),
+        down: way(&run.link.down),
     }
 }

@@ -47,9 +47,33 @@ pub(crate) fn thread_cpu() -> base::Duration {
     base::Duration::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// How long the calling thread has waited for a processor that others had, since it began; `None` where the kernel does not count it.
+pub(crate) fn thread_waited() -> Option<base::Duration> {
+    waited(&std::fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+}
+
+/// Of the three figures of `/proc/PID/schedstat` (the kernel's scheduler/sched-stats.rst) the second, in nanoseconds.
+fn waited(schedstat: &str) -> Option<base::Duration> {
+    let mut figures = schedstat.split_whitespace().map(str::parse);
+    let (Some(Ok(_)), Some(Ok(waited)), Some(Ok(_)), None) =
+        (figures.next(), figures.next(), figures.next(), figures.next())
+    else {
+        return None;
+    };
+    Some(base::Duration::from_nanos(waited))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_thread_has_waited_is_the_second_of_three_figures() {
+        assert_eq!(waited("123 4000 7\n"), Some(base::Duration::from_micros(4)));
+        for other in ["", "123 4000", "123 4000 7 9", "123 x 7"] {
+            assert_eq!(waited(other), None, "{other:?}");
+        }
+    }
 
     #[test]
     fn time_goes_forward_and_keeps_its_scale_in_the_kernels_terms() {

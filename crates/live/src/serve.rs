@@ -216,6 +216,12 @@ impl Server {
         self.listeners.iter().map(TcpListener::local_addr).collect()
     }
 
+    /// The rate that its connections are paced at most at, in bytes a second, as its sockets say; `None` if they are not paced.
+    pub(crate) fn pacing_rate(&self) -> io::Result<Option<u64>> {
+        let rates = self.listeners.iter().map(crate::socket::pacing_rate);
+        Ok(rates.collect::<io::Result<Vec<_>>>()?.into_iter().min().flatten())
+    }
+
     /// What shuts it down.
     pub fn handle(&self) -> Handle {
         Handle { stop: self.stop.clone(), waker: self.reactor.waker() }

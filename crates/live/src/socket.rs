@@ -40,29 +40,52 @@ pub(crate) fn pace(socket: &impl AsFd) -> io::Result<()> {
     pacing::set(socket.as_fd())
 }
 
+/// The limit that [`pace`] sets, in bytes a second: a terabyte, and not the kernel's word for "unlimited", all ones.
+pub(crate) const PACED: u64 = 1 << 40;
+
+/// The rate that a socket is limited to, in bytes a second; `None` if it has no limit, and so is not paced on its own account.
+///
+/// # Errors
+/// On systems other than Linux, and for what is no socket.
+pub(crate) fn pacing_rate(socket: &impl AsFd) -> io::Result<Option<u64>> {
+    pacing::get(socket.as_fd())
+}
+
 #[cfg(target_os = "linux")]
 mod pacing {
     use std::io;
     use std::os::fd::{AsRawFd, BorrowedFd};
 
-    /// Bytes a second: a terabyte, and not the kernel's word for "unlimited", all ones.
-    const NO_LIMIT: u64 = 1 << 40;
+    use super::PACED;
+
     const LEN: libc::socklen_t = size_of::<u64>() as libc::socklen_t;
 
     #[allow(unsafe_code, reason = "no library has this option")]
     pub fn set(socket: BorrowedFd<'_>) -> io::Result<()> {
-        let (fd, asked, mut got, mut len) = (socket.as_raw_fd(), NO_LIMIT, 0u64, LEN);
-        let (level, option) = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);
-        // SAFETY: the kernel reads a number of `LEN` bytes, and then writes one of at most `len` bytes to `got`.
-        let done = unsafe {
-            libc::setsockopt(fd, level, option, (&raw const asked).cast(), LEN) == 0
-                && libc::getsockopt(fd, level, option, (&raw mut got).cast(), &mut len) == 0
-        };
-        match done {
-            false => Err(io::Error::last_os_error()),
+        let (level, option, asked) = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, PACED);
+        // SAFETY: the kernel reads a number of `LEN` bytes.
+        let result =
+            unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const asked).cast(), LEN) };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        match get(socket)? {
+            Some(PACED) => Ok(()),
             // A kernel of 32 bits has no such figure.
-            true if got != NO_LIMIT => Err(io::Error::other("the kernel keeps another pacing rate")),
-            true => Ok(()),
+            _ => Err(io::Error::other("the kernel keeps another pacing rate")),
+        }
+    }
+
+    #[allow(unsafe_code, reason = "no library has this option")]
+    pub fn get(socket: BorrowedFd<'_>) -> io::Result<Option<u64>> {
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);
+        let (mut got, mut len) = (0u64, LEN);
+        // SAFETY: the kernel writes a number of at most `len` bytes to `got`, and how many to `len`.
+        let result =
+            unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut got).cast(), &mut len) };
+        match result {
+            0 => Ok((got != u64::MAX).then_some(got)),
+            _ => Err(io::Error::last_os_error()),
         }
     }
 }
@@ -70,6 +93,10 @@ mod pacing {
 #[cfg(not(target_os = "linux"))]
 mod pacing {
     pub fn set(_: std::os::fd::BorrowedFd<'_>) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+
+    pub fn get(_: std::os::fd::BorrowedFd<'_>) -> std::io::Result<Option<u64>> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
 }
@@ -185,5 +212,23 @@ mod tests {
         assert_eq!((sent.retransmits, sent.timeouts, sent.ssthresh), (0, 0, None));
         assert!(sent.segments_sent > 0 && sent.cwnd >= 10 && sent.srtt.is_some());
         assert!(tcp_stats(&std::fs::File::open("/dev/null").unwrap()).is_err(), "no socket");
+    }
+
+    #[test]
+    fn a_socket_is_paced_and_so_is_what_it_accepts_and_nothing_else() {
+        let connect = |paced: bool| {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            assert_eq!(pacing_rate(&listener).unwrap(), None);
+            if paced {
+                pace(&listener).unwrap();
+            }
+            let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            [pacing_rate(&near), pacing_rate(&listener), pacing_rate(&listener.accept().unwrap().0)]
+                .map(Result::unwrap)
+        };
+        assert_eq!(connect(true), [None, Some(PACED), Some(PACED)]);
+        assert_eq!(connect(false), [None; 3]);
+        let none = std::fs::File::open("/dev/null").unwrap();
+        assert!(pace(&none).is_err() && pacing_rate(&none).is_err());
     }
 }

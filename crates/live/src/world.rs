@@ -38,6 +38,7 @@ mod fault;
 mod kernel;
 mod prime;
 mod stage;
+mod upkeep;
 
 use std::fmt;
 use std::io;
@@ -51,6 +52,7 @@ use crate::namespace::{self, Privilege};
 use crate::tls::{self, Authority};
 
 pub use kernel::{Kernel, Knob};
+pub use upkeep::Upkeep;
 
 /// What lives longer than a load: the right to make networks, and whose certificates are believed.
 #[derive(Debug)]
@@ -69,6 +71,8 @@ pub struct Run {
     pub link: Check,
     /// What the kernel was asked for and had.
     pub kernel: Kernel,
+    /// How the browser's side and the servers had the processor.
+    pub upkeep: [Upkeep; 2],
     /// What of the setup this world could not do, each once, in words.
     pub unmet: Vec<String>,
 }

@@ -43,7 +43,15 @@ fn write(dir: &Path, world: World, plts: [[&[u64]; 2]; 3]) {
                 };
                 let unmet = if page == 0 { vec!["the moon".into()] } else { Vec::new() };
                 emit(
-                    &LiveRow { key, unmet, kernel: Vec::new(), up: way(1.0), down: way(*plt as f64) },
+                    &LiveRow {
+                        key,
+                        unmet,
+                        kernel: Vec::new(),
+                        browser_waited_ms: None,
+                        servers_waited_ms: None,
+                        up: way(1.0),
+                        down: way(*plt as f64),
+                    },
                     &mut live,
                 );
             }

@@ -5,6 +5,10 @@
 //! first; how many there are is reckoned from how long the virtual loads took, and so is known before a live one is
 //! made. Every figure is measured by the study's own code, once on the live loads and once on the same loads of the virtual world.
 //!
+//! One round is planned in any case. It may be longer than the time, so that the clock ends it where it is: no load begins once the
+//! time is up. Loads are made in such an order (each arm's first, each arm's second and so on; all of that before any is made again)
+//! that what is there by then has about as many of each arm, and what all arms have is measured.
+//!
 //! No two live loads are alike. Where an arm is a few single loads, each is made [`REPEATS`] times, and the one with the median
 //! page load time is kept.
 //!
@@ -37,6 +41,9 @@ pub const REPEATS: u32 = 3;
 /// The most pages of an arm.
 const PAGES_MAX: u64 = 50;
 
+/// How much of the time is planned: live loads may take a little longer than virtual ones.
+const PLANNED: f64 = 0.9;
+
 /// What a live load takes beyond its own time, in seconds: networks, servers and certificates are made and taken down.
 const OVERHEAD_S: f64 = 0.15;
 
@@ -49,8 +56,10 @@ pub struct Options<'a> {
     pub dir: &'a Path,
     /// Take up what is kept there.
     pub resume: bool,
-    /// About how long it may take, in minutes; a round is made in any case.
+    /// How long it may take, in minutes: what is planned is about as much, but one round at least.
     pub minutes: f64,
+    /// Whether that time is up, by the clock of who calls: then no other load begins.
+    pub is_over: &'a (dyn Fn() -> bool + Sync),
     /// Live loads made at once. They share the processor.
     pub at_once: usize,
     /// Set from elsewhere to end it early; loads that have begun are finished and kept.
@@ -76,6 +85,17 @@ pub struct Findings {
     pub planned: u64,
     /// Of those, made.
     pub made: u64,
+    /// Why not all were.
+    pub cut: Option<Cut>,
+}
+
+/// What ended a study before all that was planned had been made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cut {
+    /// Its time was up.
+    Time,
+    /// Somebody ended it.
+    Interrupt,
 }
 
 /// How an arm was carried out in the live world.
@@ -85,11 +105,15 @@ pub struct ArmReport {
     pub name: String,
     /// Loads that the study has.
     pub whole: u64,
-    /// Of those, loads that were made in both worlds and are measured.
+    /// Of those, loads that were planned.
+    pub planned: u64,
+    /// Of those, loads that were made, once at least.
+    pub made: u64,
+    /// Of those, loads that all arms have and that are measured.
     pub measured: u64,
     /// Of those, loads that were not whole in the live world.
     pub incomplete: u64,
-    /// How often each was made.
+    /// How often each of these was made.
     pub repeats: u32,
     /// Why none was made.
     pub left_out: Option<String>,
@@ -99,16 +123,40 @@ pub struct ArmReport {
     pub plt_ms: [Option<f64>; 2],
     /// In the median load, by how much the emulator delivered 99 of 100 packets late at most, µs.
     pub late_us: Option<f64>,
+    /// In the median load, for how long browser and servers together were ready to run while other programs had the processor, ms.
+    pub waited_ms: Option<f64>,
 }
 
-/// One live load to be made.
+/// One live load to be made. They are made in their order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Task {
-    round: u64,
+    step: Step,
     arm: usize,
     /// Its number in the arm.
     n: u64,
+}
+
+/// What a load is made with: the loads of a step are one of each arm.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Step {
+    round: u64,
     repeat: u32,
+    /// Which of the arm's loads in this round.
+    place: usize,
+}
+
+impl Task {
+    /// Whether it is measured if `open` is the first step that was not made by all arms: with a round that is whole, or with a
+    /// repetition; of the first round, if that is all there is, what all arms have of it.
+    fn counts(&self, open: Option<Step>) -> bool {
+        let Some(open) = open else { return true };
+        let Step { round, repeat, place } = self.step;
+        match (open.round, open.repeat) {
+            (0, 0) => (round, repeat) == (0, 0) && place < open.place,
+            (0, repeats) => round == 0 && repeat < repeats,
+            (rounds, _) => round < rounds,
+        }
+    }
 }
 
 /// What is to be made, and what the virtual world says to it.
@@ -130,8 +178,8 @@ pub fn run(study: Study, options: Options<'_>) -> Result<Findings, Error> {
     let work = choose(&study, &arms, options)?;
     let file = STUDIES.iter().find(|b| b.name == study.name).map_or("", |b| b.file);
     let mut kept = Kept::open(options, &study.name, file, work.tasks.len() as u64)?;
-    make(&work, &mut kept, options)?;
-    Ok(findings(study, &arms, &work, &kept.rows))
+    let cut = make(&work, &mut kept, options)?;
+    Ok(Findings { cut, ..findings(study, &arms, &work, &kept.rows) })
 }
 
 /// Why the live world cannot carry an arm out.
@@ -151,18 +199,18 @@ fn choose<'a>(study: &Study, arms: &'a [(Plan, Vec<Page>)], options: Options<'_>
         courses.push(if cannot(arm).is_some() { None } else { Some(Course::new(plan, pages, arm)?) });
     }
     let mut work = Work { courses, tasks: Vec::new(), modelled: BTreeMap::new() };
-    let mut left_s = options.minutes * 60.0 * options.at_once as f64;
+    let mut left_s = options.minutes * 60.0 * options.at_once as f64 * PLANNED;
     for round in 0.. {
         let (mut cost_s, mut tasks, mut samples) = (0.0, Vec::new(), Vec::new());
         for (arm, course) in work.courses.iter().enumerate() {
             let Some(course) = course else { continue };
-            for n in loads(&arms[arm], round) {
+            for (place, n) in loads(&arms[arm], round).into_iter().enumerate() {
                 let (setup, seed) = course.setup(n);
                 let load = sim::load(course.jobs.get(n).page, &setup, seed);
                 let repeats = repeats(&arms[arm].0, course);
                 let took = load.ended.since(Instant::ZERO).as_secs_f64() + OVERHEAD_S;
                 cost_s += took * f64::from(repeats);
-                tasks.extend((0..repeats).map(|repeat| Task { round, arm, n, repeat }));
+                tasks.extend((0..repeats).map(|repeat| Task { step: Step { round, repeat, place }, arm, n }));
                 samples.push(((arm, n), course.sample(n, &load)));
             }
         }
@@ -171,6 +219,7 @@ fn choose<'a>(study: &Study, arms: &'a [(Plan, Vec<Page>)], options: Options<'_>
             break;
         }
         left_s -= cost_s;
+        tasks.sort_unstable();
         work.tasks.extend(tasks);
         work.modelled.extend(samples);
     }
@@ -195,17 +244,21 @@ fn loads((plan, pages): &(Plan, Vec<Page>), round: u64) -> Vec<u64> {
     (0..networks).flat_map(|network| (0..transports).map(move |transport| load(network, transport))).collect()
 }
 
-/// Makes the live loads that are not kept yet.
-fn make(work: &Work<'_>, kept: &mut Kept, options: Options<'_>) -> Result<(), Error> {
+/// Makes the live loads that are not kept yet, until something ends it.
+fn make(work: &Work<'_>, kept: &mut Kept, options: Options<'_>) -> Result<Option<Cut>, Error> {
     let open: Vec<Task> = work.tasks.iter().filter(|t| !kept.rows.contains_key(t)).copied().collect();
     let total = work.tasks.len() as u64;
     (options.progress)(total - open.len() as u64, total);
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let ended = || match options.cancel.load(Ordering::Relaxed) {
+        true => Some(Cut::Interrupt),
+        false => (options.is_over)().then_some(Cut::Time),
+    };
     let kept = Mutex::new((kept, None));
     std::thread::scope(|scope| {
         for _ in 0..options.at_once.max(1) {
             scope.spawn(|| {
-                while !failed.load(Ordering::Relaxed) && !options.cancel.load(Ordering::Relaxed) {
+                while !failed.load(Ordering::Relaxed) && ended().is_none() {
                     let Some(task) = open.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
                     let row = load(work, *task, options.track);
                     let mut kept = kept.lock().unwrap_or_else(|e| e.into_inner());
@@ -220,8 +273,9 @@ fn make(work: &Work<'_>, kept: &mut Kept, options: Options<'_>) -> Result<(), Er
             });
         }
     });
-    let (_, error) = kept.into_inner().unwrap_or_else(|e| e.into_inner());
-    error.map_or(Ok(()), Err)
+    let (kept, error) = kept.into_inner().unwrap_or_else(|e| e.into_inner());
+    let whole = kept.rows.len() as u64 == total;
+    error.map_or(Ok(if whole { None } else { ended() }), Err)
 }
 
 fn load(work: &Work<'_>, task: Task, track: &Track) -> Result<Row, Error> {
@@ -233,6 +287,7 @@ fn load(work: &Work<'_>, task: Task, track: &Track) -> Result<Row, Error> {
     Ok(Row {
         sample: course.sample(task.n, &load),
         late_us: live.as_ref().and_then(late),
+        waited_ms: live.as_ref().and_then(|live| Some(live.browser_waited_ms? + live.servers_waited_ms?)),
         unmet: live.map(|live| live.unmet).unwrap_or_default(),
     })
 }
@@ -243,25 +298,22 @@ fn findings(
     work: &Work<'_>,
     rows: &BTreeMap<Task, Row>,
 ) -> Findings {
-    // Rounds that are whole in all arms: pairs are pairs.
-    let broken = work.tasks.iter().filter(|t| !rows.contains_key(t)).map(|t| t.round).min();
-    let whole = |t: &&Task| broken.is_none_or(|broken| t.round < broken);
+    // What all arms have: pairs are pairs.
+    let open = work.tasks.iter().filter(|t| !rows.contains_key(t)).map(|t| t.step).min();
     let (mut worlds, mut reports) = ([Vec::new(), Vec::new()], Vec::new());
     for (index, arm) in study.arms.iter().enumerate() {
         let mut by_load: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
-        for task in work.tasks.iter().filter(whole).filter(|t| t.arm == index) {
+        let own = || work.tasks.iter().filter(|t| t.arm == index && t.step.repeat == 0);
+        let (planned, made) = (own().count() as u64, own().filter(|t| rows.contains_key(t)).count() as u64);
+        for task in work.tasks.iter().filter(|t| t.arm == index && t.counts(open)) {
             by_load.entry(task.n).or_default().push(&rows[task]);
         }
         let live: Vec<&Row> = by_load.values().map(|rows| median(rows)).collect();
         let modelled: Vec<Sample> = by_load.keys().map(|n| work.modelled[&(index, *n)].clone()).collect();
         let live_samples: Vec<Sample> = live.iter().map(|row| row.sample.clone()).collect();
-        reports.push(report(
-            arm,
-            &arms[index],
-            &live,
-            [&modelled, &live_samples],
-            by_load.values().flatten(),
-        ));
+        let all = by_load.values().flatten();
+        let report = report(arm, &arms[index], &live, [&modelled, &live_samples], all);
+        reports.push(ArmReport { planned, made, ..report });
         for (world, samples) in worlds.iter_mut().zip([modelled, live_samples]) {
             let mut pages: Vec<_> = samples.iter().map(|s| s.page).collect();
             pages.dedup();
@@ -280,7 +332,7 @@ fn findings(
     let [(modelled, virtual_pictures), (live, live_pictures)] = worlds.map(|loads| measure(&loads));
     let (planned, made) = (work.tasks.len() as u64, rows.len() as u64);
     let pictures = [virtual_pictures, live_pictures];
-    Findings { study, modelled, live, pictures, arms: reports, planned, made }
+    Findings { study, modelled, live, pictures, arms: reports, planned, made, cut: None }
 }
 
 /// Of several loads of one kind the one with the median page load time; those that were not whole come last.
@@ -310,9 +362,12 @@ fn report<'a>(
         incomplete: live.iter().filter(|row| row.sample.plt_ms.is_none()).count() as u64,
         repeats: if live.is_empty() { 0 } else { (all.clone().count() / live.len()) as u32 },
         left_out: cannot(arm),
+        planned: 0,
+        made: 0,
         unmet: unmet.into_iter().map(|(what, loads)| (what.to_owned(), loads)).collect(),
         plt_ms: samples.map(|s| middle(s.iter().filter_map(|s| s.plt_ms).collect())),
-        late_us: middle(all.filter_map(|row| row.late_us).collect()),
+        late_us: middle(all.clone().filter_map(|row| row.late_us).collect()),
+        waited_ms: middle(all.filter_map(|row| row.waited_ms).collect()),
     }
 }
 

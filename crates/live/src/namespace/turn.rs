@@ -18,6 +18,10 @@ pub enum Turn {
 /// Linux's shortest slice.
 const SLICE_NS: u64 = 100_000;
 
+/// Real-time priorities: the lowest are above all ordinary programs, and below all that somebody has set on purpose.
+const SOON: u32 = 1;
+const SOONEST: u32 = 2;
+
 const SCHED_OTHER: u32 = 0;
 const SCHED_FIFO: u32 = 1;
 const SCHED_IDLE: u32 = 5;
@@ -25,8 +29,13 @@ const SCHED_IDLE: u32 = 5;
 impl Turn {
     /// Gives the calling thread the soonest turn it may have.
     pub fn soonest() -> Self {
-        // The lowest real-time priority is above all ordinary ones, and below all that somebody has set on purpose.
-        if sys::schedule(SCHED_FIFO, 1, 0).is_ok() { Turn::RealTime } else { Self::short() }
+        if sys::schedule(SCHED_FIFO, SOONEST, 0).is_ok() { Turn::RealTime } else { Self::soon() }
+    }
+
+    /// Gives the calling thread the soonest turn behind those that have [the soonest](Self::soonest). For what stands for a machine
+    /// of its own, which other programs of this one would not hold up.
+    pub fn soon() -> Self {
+        if sys::schedule(SCHED_FIFO, SOON, 0).is_ok() { Turn::RealTime } else { Self::short() }
     }
 
     /// Gives the calling thread short slices, if the kernel has them. For what need not be on time to the microsecond, and would

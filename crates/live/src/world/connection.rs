@@ -10,7 +10,7 @@ use mio::net::TcpStream;
 
 use browser::Browser;
 
-use crate::socket::pace;
+use crate::socket::{pace, pacing_rate};
 use crate::tls::{Connector, Session};
 use crate::{Reactor, Stream, Wire, Written, prepare, tcp_stats};
 
@@ -40,6 +40,8 @@ pub(super) struct Connection {
     /// Our own address and the server's, by which the servers know it.
     pub ends: Option<(SocketAddr, SocketAddr)>,
     pub stats: tcp::Stats,
+    /// The rate that its socket says it is paced at most at, in bytes a second.
+    pub pacing_rate: Option<u64>,
     /// It has written its share and can go on.
     pub again: bool,
 }
@@ -60,18 +62,21 @@ impl Connection {
                 pace(&tcp)?;
             }
             reactor.register(&mut tcp, id as usize)?;
-            Ok(tcp)
+            let rate = if paced { pacing_rate(&tcp)? } else { None };
+            Ok((tcp, rate))
         });
-        let tcp = opened.map_err(|e| e.to_string())?;
+        let (tcp, pacing_rate) = opened.map_err(|e| e.to_string())?;
         let ends = tcp.local_addr().ok().map(|local| (local, to));
         let state = State::Connecting(tcp);
-        Ok(Self { id, state, secured, session, ends, stats: tcp::Stats::default(), again: false })
+        let stats = tcp::Stats::default();
+        Ok(Self { id, state, secured, session, ends, stats, pacing_rate, again: false })
     }
 
     /// One that never came about.
     pub fn failed(id: ConnectionId) -> Self {
         let stats = tcp::Stats::default();
-        Self { id, state: State::Closed, secured: None, session: None, ends: None, stats, again: false }
+        let state = State::Closed;
+        Self { id, state, secured: None, session: None, ends: None, stats, pacing_rate: None, again: false }
     }
 
     /// Goes as far as the socket lets it, and tells the browser.

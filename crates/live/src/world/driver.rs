@@ -11,7 +11,9 @@ use page::Page;
 use super::Error;
 use super::connection::Connection;
 use super::dns::Resolver;
+use super::kernel::Knob;
 use super::stage::Stage;
+use super::upkeep::Upkeep;
 use crate::tls::Session;
 use crate::{Reactor, timer::Policy};
 
@@ -24,6 +26,10 @@ pub(super) struct Near {
     pub load: load::Load,
     /// Both addresses of each connection, in their order.
     pub ends: Vec<Option<(SocketAddr, SocketAddr)>>,
+    /// What its sockets say of being paced, if they were to be.
+    pub pacing: Option<Knob>,
+    /// How the browser's side had the processor.
+    pub upkeep: Upkeep,
 }
 
 pub(super) struct Driver<'s, 'p> {
@@ -66,8 +72,10 @@ impl<'s, 'p: 's> Driver<'s, 'p> {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("browser".into());
             let thread = thread.spawn_scoped(scope, || {
+                let upkeep = Upkeep::begin();
                 near.enter().map_err(Error::machine("enter the near network"))?;
-                self.prepare()?.run()
+                let near = self.prepare()?.run()?;
+                Ok(Near { upkeep: upkeep.end(), ..near })
             });
             let thread = thread.map_err(Error::machine("start a thread"))?;
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -251,6 +259,10 @@ impl Running<'_, '_> {
             troubles: browser.troubles(),
             repeated: Vec::new(),
         };
-        Near { load, ends: self.connections.iter().map(|c| c.ends).collect() }
+        let ends = self.connections.iter().map(|c| c.ends).collect();
+        let opened = self.connections.iter().filter(|c| c.ends.is_some());
+        let rate = opened.map(|c| c.pacing_rate).min().flatten();
+        let pacing = self.driver.setup.client_tcp.pacing.then(|| Knob::pacing("client", rate));
+        Near { load, ends, pacing, upkeep: Upkeep::default() }
     }
 }

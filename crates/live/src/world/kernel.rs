@@ -7,18 +7,27 @@ use base::Duration;
 
 use crate::emulator::{DEVICE, Link};
 use crate::namespace::{Error, Net, Route, TcpMetrics};
+use crate::socket::PACED;
 
 /// A setting of the kernel, asked for and read back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Knob {
     /// Which end it is of: `client` or `server`.
     pub end: &'static str,
-    /// Its name: a path below `/proc/sys/net`, or a metric of the route (ip-route(8)).
+    /// Its name: a path below `/proc/sys/net`, a metric of the route (ip-route(8)), or an option of the sockets (socket(7)).
     pub name: String,
     /// What it was set to.
     pub asked: String,
     /// What the kernel said afterwards.
     pub got: String,
+}
+
+impl Knob {
+    /// That an end's sockets are paced, and at what rate they say that they are.
+    pub(super) fn pacing(end: &'static str, got: Option<u64>) -> Self {
+        let got = got.map_or("none".to_owned(), |rate| rate.to_string());
+        Self { end, name: "SO_MAX_PACING_RATE".to_owned(), asked: PACED.to_string(), got }
+    }
 }
 
 /// What the kernel was asked for and had.

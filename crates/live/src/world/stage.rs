@@ -14,10 +14,11 @@ use super::connection::Secured;
 use super::dns::{self, Zone};
 use super::driver::Near;
 use super::fault;
-use super::kernel::{self, Kernel};
+use super::kernel::{self, Kernel, Knob};
+use super::upkeep::Upkeep;
 use super::{Error, Run};
 use crate::emulator::{Config, DelayTo, Ends, Link};
-use crate::namespace::{Block, Privilege};
+use crate::namespace::{Block, Privilege, Turn};
 use crate::serve::{self, Event, Server};
 use crate::timer::{Lead, Policy};
 use crate::tls::{
@@ -39,7 +40,7 @@ pub(super) struct Stage {
     kernel: Kernel,
     unmet: Vec<String>,
     servers: serve::Handle,
-    servers_thread: JoinHandle<std::io::Result<serve::Summary>>,
+    servers_thread: JoinHandle<std::io::Result<Upkeep>>,
     name_server: (dns::Stop, JoinHandle<std::io::Result<()>>),
     stats: ServerStats,
 }
@@ -79,7 +80,7 @@ impl Stage {
             each_packet: true,
         };
         let link = ends.join(&config, None)?;
-        let (kernel, mut unmet) = kernel::set(&link, &setup.client_tcp, &setup.server_tcp)?;
+        let (mut kernel, mut unmet) = kernel::set(&link, &setup.client_tcp, &setup.server_tcp)?;
         unmet.extend(fault::unmet(setup));
         let tls = match (&setup.tls, authority) {
             (Some(tls), Some(authority)) => Some(secure(page, setup, tls, authority, &mut unmet)?),
@@ -87,8 +88,9 @@ impl Stage {
         };
         let (acceptor, secured) = tls.unzip();
         let stats = ServerStats::default();
-        let (servers, servers_thread) =
+        let (servers, servers_thread, pacing) =
             serve(&Arc::new(page.clone()), setup, seed, &link, &zone, acceptor, stats.clone())?;
+        kernel.knobs.extend(pacing);
         if setup.techniques.handshakes == client::Handshakes::WaitForSession {
             unmet.push("a TLS handshake does not wait for another's session".into());
         }
@@ -148,18 +150,22 @@ impl Stage {
     pub fn strike(self, near: Near) -> Result<Run, Error> {
         self.servers.shut_down();
         let join = Error::machine("serve the page");
-        self.servers_thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(join)?;
+        let served = self.servers_thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let servers = served.map_err(join)?;
         self.name_server.0.stop();
         let join = Error::machine("serve names");
         self.name_server.1.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(join)?;
         let (check, _) = self.link.finish().map_err(Error::machine("emulate the link"))?;
-        let Near { mut load, ends } = near;
+        let Near { mut load, ends, pacing, upkeep: browser } = near;
+        let mut kernel = self.kernel;
+        kernel.knobs.extend(pacing);
         let mut stats = self.stats.lock().unwrap_or_else(|e| e.into_inner());
         for (connection, ends) in load.connections.iter_mut().zip(ends) {
             connection.server = ends.and_then(|ends| stats.remove(&ends)).unwrap_or_default();
         }
         (load.up, load.down) = (check.up.path, check.down.path);
-        Ok(Run { load, link: check, kernel: self.kernel, unmet: self.unmet })
+        let upkeep = [browser, servers];
+        Ok(Run { load, link: check, kernel, upkeep, unmet: self.unmet })
     }
 }
 
@@ -243,6 +249,9 @@ fn secure(
     Ok((acceptor, secured.collect::<Result<_, Error>>()?))
 }
 
+/// The running servers, and what their sockets say of being paced, if they were to be.
+type Servers = (serve::Handle, JoinHandle<std::io::Result<Upkeep>>, Option<Knob>);
+
 /// Starts the servers of all hosts on one thread.
 fn serve(
     page: &Arc<Page>,
@@ -252,7 +261,7 @@ fn serve(
     zone: &Zone,
     acceptor: Option<Acceptor>,
     stats: ServerStats,
-) -> Result<(serve::Handle, JoinHandle<std::io::Result<serve::Summary>>), Error> {
+) -> Result<Servers, Error> {
     let (mut listen, mut sites, mut behaviours) = (Vec::new(), Vec::new(), Vec::new());
     for hosts in setup.servers(page) {
         let host = &page.hosts[hosts[0] as usize];
@@ -285,6 +294,8 @@ fn serve(
     };
     let bind = || Server::bind(&listen, config);
     let server = link.far().run(bind).map_err(Error::machine("listen at the far end"))?;
+    let rate = server.pacing_rate().map_err(Error::machine("read the servers' pacing back"))?;
+    let pacing = setup.server_tcp.pacing.then(|| Knob::pacing("server", rate));
     let handle = server.handle();
     let thread = std::thread::Builder::new().name("servers".into()).spawn(move || {
         let mut addresses = BTreeMap::new();
@@ -299,9 +310,10 @@ fn serve(
             }
             Event::Secured { .. } | Event::Answered { .. } => {}
         };
-        server.run_each(&mut sites, &mut log)
+        let upkeep = Upkeep::begin();
+        server.run_each(&mut sites, &mut log).map(|_| upkeep.end())
     });
-    Ok((handle, thread.map_err(Error::machine("start a thread"))?))
+    Ok((handle, thread.map_err(Error::machine("start a thread"))?, pacing))
 }
 
 /// Starts the name server. A look-up takes a round trip of the link and what the server adds.
@@ -320,6 +332,9 @@ fn serve_names(
     let think = setup.dns.saturating_sub(round_trip);
     let bind = || dns::Server::bind(address, zone, think);
     let (server, stop) = link.far().run(bind).map_err(Error::machine("serve names at the far end"))?;
-    let thread = std::thread::Builder::new().name("names".into()).spawn(|| server.run());
+    let thread = std::thread::Builder::new().name("names".into()).spawn(|| {
+        Turn::soon();
+        server.run()
+    });
     Ok((stop, thread.map_err(Error::machine("start a thread"))?))
 }

@@ -7,6 +7,8 @@ use page::{Page, corpus};
 
 use super::*;
 
+mod servers;
+
 fn world() -> Option<World> {
     crate::namespace::tests::privilege().map(World::new)
 }

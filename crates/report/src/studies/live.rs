@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lab::Error;
-use lab::study::live::{ArmReport, Findings};
+use lab::study::live::{ArmReport, Cut, Findings};
 use lab::study::{Published, rounded};
 
 use crate::html::{STATIC_END, escape, static_page};
@@ -35,9 +35,13 @@ fn figure(p: &Published, figure: Option<f64>) -> String {
 
 /// What the figures are of.
 fn made_of(f: &Findings) -> String {
-    let interrupted = if f.made < f.planned { "Interrupted: " } else { "" };
+    let cut = match f.cut {
+        None => "",
+        Some(Cut::Interrupt) => "Interrupted: ",
+        Some(Cut::Time) => "Cut, as its time was up: ",
+    };
     format!(
-        "{interrupted}{} of {} planned live loads were made, over the kernel's TCP and an emulated link, in real time; \"virtual\" is the \
+        "{cut}{} of {} planned live loads were made, over the kernel's TCP and an emulated link, in real time; \"virtual\" is the \
          virtual world on the same loads. Figures of live loads differ from run to run and from machine to machine.",
         f.made, f.planned
     )
@@ -48,8 +52,15 @@ fn carried_out(arm: &ArmReport) -> String {
     if let Some(why) = &arm.left_out {
         return format!("left out: {why}");
     }
+    let cut = match (arm.made < arm.planned, arm.measured < arm.made) {
+        (false, false) => String::new(),
+        (_, false) => format!(", of {} planned", arm.planned),
+        (_, true) => {
+            format!(", of {} planned, {} made; what not all arms have is not counted", arm.planned, arm.made)
+        }
+    };
     format!(
-        "{} of {} loads{}{}",
+        "{} of {} loads{cut}{}{}",
         arm.measured,
         arm.whole,
         if arm.repeats > 1 { format!(", each the median of {}", arm.repeats) } else { String::new() },
@@ -83,6 +94,10 @@ fn ms(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), |ms| format!("{ms:.0}"))
 }
 
+fn waited(arm: &ArmReport) -> String {
+    arm.waited_ms.map_or_else(|| "–".to_owned(), |ms| ms.to_string())
+}
+
 /// The page.
 pub fn render(f: &Findings, also: &str) -> String {
     const STYLE: &str = "\
@@ -112,15 +127,16 @@ pre{font:13px/1.4 ui-monospace,monospace;white-space:pre-wrap}h2{margin-top:2.6r
         pictures.iter().for_each(|picture| super::draw(&mut html, picture));
         html.push_str("</div>\n");
     }
-    html.push_str("<h2>How the arms were carried out</h2>\n<table><tr><th>arm</th><th>median PLT, ms:<br>virtual</th><th><br>live</th><th>late, µs</th><th></th></tr>\n");
+    html.push_str("<h2>How the arms were carried out</h2>\n<table><tr><th>arm</th><th>median PLT, ms:<br>virtual</th><th><br>live</th><th>late, µs</th><th>waited, ms</th><th></th></tr>\n");
     for arm in &f.arms {
         let _ = writeln!(
             html,
-            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
             escape(&arm.name),
             ms(arm.plt_ms[0]),
             ms(arm.plt_ms[1]),
             ms(arm.late_us),
+            waited(arm),
             escape(&carried_out(arm))
         );
     }
@@ -134,8 +150,8 @@ pre{font:13px/1.4 ui-monospace,monospace;white-space:pre-wrap}h2{margin-top:2.6r
     html
 }
 
-const LATE: &str =
-    "Late: by how much the emulator delivered 99 of 100 packets late at most, in the median load.";
+const LATE: &str = "Late: by how much the emulator delivered 99 of 100 packets late at most; waited: for how long browser and servers together were \
+     ready to run while other programs had the processor; both in the median load.";
 
 const UNMET: &str = "What the live world did not have as the study says:";
 
@@ -148,15 +164,16 @@ pub fn markdown(f: &Findings) -> String {
         let _ =
             writeln!(out, "| {} | {} | {modelled} | {live} | {} to {} |", p.what, p.figure, p.low, p.high);
     }
-    out.push_str("\n| arm | PLT virtual, ms | PLT live, ms | late, µs | |\n|---|---:|---:|---:|---|\n");
+    out.push_str("\n| arm | PLT virtual, ms | PLT live, ms | late, µs | waited, ms | |\n|---|---:|---:|---:|---:|---|\n");
     for arm in &f.arms {
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} |",
             arm.name,
             ms(arm.plt_ms[0]),
             ms(arm.plt_ms[1]),
             ms(arm.late_us),
+            waited(arm),
             carried_out(arm)
         );
     }
@@ -178,6 +195,8 @@ mod tests {
         let arm = |name: &str| ArmReport {
             name: name.into(),
             whole: 60,
+            planned: 2,
+            made: 2,
             measured: 2,
             repeats: 1,
             ..Default::default()
@@ -191,6 +210,7 @@ mod tests {
             arms: vec![unmet, left_out],
             planned: 4,
             made: 3,
+            cut: Some(Cut::Interrupt),
             study,
         }
     }
@@ -200,6 +220,20 @@ mod tests {
         let text = markdown(&findings());
         assert!(text.contains("| 176 | none was seen | 170 ✓ | 166 to 186 |"), "{text}");
         assert!(text.contains("Interrupted: 3 of 4 planned"));
+    }
+
+    #[test]
+    fn a_study_that_was_cut_says_so_and_what_it_has_of_each_arm() {
+        let mut cut = Findings { cut: Some(Cut::Time), ..findings() };
+        cut.arms[0] = ArmReport { planned: 5, made: 3, ..cut.arms[0].clone() };
+        let text = markdown(&cut);
+        assert!(text.contains("Cut, as its time was up: 3 of 4 planned live loads"), "{text}");
+        assert!(
+            text.contains("2 of 60 loads, of 5 planned, 3 made; what not all arms have is not counted |"),
+            "{text}"
+        );
+        cut.arms[0].measured = 3;
+        assert!(markdown(&cut).contains("3 of 60 loads, of 5 planned |"));
     }
 
     #[test]

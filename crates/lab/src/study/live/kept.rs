@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Options, Sample, Task};
+use super::{Options, Sample, Step, Task};
 use crate::error::Error;
 
 /// The file.
@@ -19,6 +19,7 @@ pub(super) struct Row {
     pub sample: Sample,
     pub unmet: Vec<String>,
     pub late_us: Option<f64>,
+    pub waited_ms: Option<f64>,
 }
 
 /// The first line: lines behind another one are of other loads.
@@ -35,9 +36,10 @@ struct Head {
 #[derive(Serialize, Deserialize)]
 struct Line {
     round: u64,
+    repeat: u32,
+    place: usize,
     arm: usize,
     n: u64,
-    repeat: u32,
     #[serde(flatten)]
     row: Row,
 }
@@ -78,8 +80,8 @@ impl Kept {
     }
 
     pub fn keep(&mut self, task: Task, row: Row) -> Result<(), Error> {
-        let Task { round, arm, n, repeat } = task;
-        let text = line(&Line { round, arm, n, repeat, row: row.clone() });
+        let Task { step: Step { round, repeat, place }, arm, n } = task;
+        let text = line(&Line { round, repeat, place, arm, n, row: row.clone() });
         self.file.write_all(&text).map_err(|e| Error::io("cannot write", &self.path, e))?;
         self.rows.insert(task, row);
         Ok(())
@@ -108,10 +110,10 @@ fn read(file: impl std::io::Read, head: &Head) -> Result<(BTreeMap<Task, Row>, u
                 return Err("holds live loads of another run, which cannot be resumed with this command; leave out --resume".into());
             }
         } else {
-            let Ok(Line { round, arm, n, repeat, row }) = serde_json::from_slice(&text) else {
+            let Ok(Line { round, repeat, place, arm, n, row }) = serde_json::from_slice(&text) else {
                 return Ok((rows, whole));
             };
-            rows.insert(Task { round, arm, n, repeat }, row);
+            rows.insert(Task { step: Step { round, repeat, place }, arm, n }, row);
         }
         whole += length as u64;
     }
