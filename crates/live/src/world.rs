@@ -129,7 +129,7 @@ impl World {
         Self { privilege, authority: OnceLock::new() }
     }
 
-    /// Loads `page`, which must be valid, and what the setup has behind it, and says what came of it. Takes the time that the load takes, and some 50 ms more. Several
+    /// Loads `page`, which must be valid, and what the setup has behind and beside it, and says what came of it. Takes the time that the load takes, and some 50 ms more. Several
     /// loads may go on at once, on threads of their own: they share nothing but the processor.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl World {
             None => None,
             Some(tls) => Some(self.authority(tls.signature)?),
         };
-        let (whole, driven) = (setup.with_tabs(page), driver::Driver::setup(setup));
+        let (whole, driven) = (setup.furnish(page), driver::Driver::setup(setup));
         let stage = stage::Stage::build(self.privilege, &whole, setup, seed, authority)?;
         let near = driver::Driver::new(&whole, &driven, &stage).run()?;
         stage.strike(near)

@@ -59,10 +59,14 @@ impl<'s, 'p: 's> Driver<'s, 'p> {
         Self { setup, stage, browser: setup.browser(page, address), page }
     }
 
-    /// What of a setup the browser is made with here: handshakes begin with their connections; the stage says so.
+    /// What of a setup the browser is made with here: handshakes begin with their connections, and nobody is asked about certificates;
+    /// the stage says so.
     pub fn setup(setup: &Setup) -> Setup {
-        let techniques =
-            load::Techniques { handshakes: client::Handshakes::Parallel, ..setup.techniques.clone() };
+        let techniques = load::Techniques {
+            handshakes: client::Handshakes::Parallel,
+            certificates: load::Certificates::UNASKED,
+            ..setup.techniques.clone()
+        };
         Setup { techniques, ipv6: None, ..setup.clone() }
     }
 

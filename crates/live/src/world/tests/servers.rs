@@ -1,4 +1,4 @@
-//! Servers that are no good at pipelines, over real sockets, and sockets that are paced. What is held is what came,
+//! Servers that are no good at pipelines, over real sockets; what else uses the line; and sockets that are paced. What is held is what came,
 //! in which order and by which way, and what was learned of it; how long it took is nobody's concern here.
 
 use client::{Pipelining, SentOn, Standing};
@@ -96,6 +96,29 @@ fn answers_in_others_places_are_all_there() {
     sent.sort_unstable();
     assert_eq!((came, known(&load).0), (sent, Standing::Green));
     assert!(pipelined(&load) > 0);
+}
+
+/// A transfer without end takes its part of the line until the page is there, and a video brings its blocks; neither is part of the page.
+#[test]
+fn what_else_uses_the_line_is_on_it() {
+    let (Some(world), page) = (world(), page()) else { return };
+    let run = |traffic| {
+        let mut setup = setup(Transport::Http1);
+        setup.techniques.traffic = traffic;
+        let run = world.load(&page, &setup, 1).unwrap();
+        assert_eq!((&run.load.outcome, run.unmet), (&Outcome::Complete, vec![]), "{traffic:?}");
+        let own = page.resources.len();
+        assert_eq!(lengths(&run.load)[..own], expected(&page), "{traffic:?}");
+        let beside: Vec<u64> = lengths(&run.load)[own..].to_vec();
+        (beside, run.load.down.bytes_out)
+    };
+    let (nothing, plain) = run(None);
+    assert!(nothing.is_empty());
+    let (bulk, with_bulk) = run(Some(load::Traffic::Bulk));
+    assert!(bulk.len() == 1 && bulk[0] > 0 && with_bulk >= plain + bulk[0], "{bulk:?}, {with_bulk}");
+    let (video, _) = run(Some(load::Traffic::Video));
+    // The first block is asked for with the page, and the page is larger than it.
+    assert_eq!((video[0], video.iter().all(|len| *len <= 65_536)), (65_536, true));
 }
 
 /// 100 kB from a server whose windows double over a line that is faster: half of each window stands in the queue, unless it is paced. The
