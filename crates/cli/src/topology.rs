@@ -156,11 +156,18 @@ fn text(topology: &Topology, args: &TopologyArgs) -> String {
     let mut out = String::new();
     let rounds = if topology.rounds == 1 { "run" } else { "runs" };
     let _ = writeln!(out, "learned in {} {rounds} of the browser", topology.rounds);
-    topology.pages.iter().for_each(|page| write_page(&mut out, page));
+    let pipelines = topology.knows_pipelining();
+    topology.pages.iter().for_each(|page| write_page(&mut out, page, pipelines));
     out.push_str(
         "\na visit: means; expected: connections of the next visit (learned), or the share of visits that used the host \
          (successor); ahead: opened before anything was asked for, in all visits\n",
     );
+    if pipelines {
+        out.push_str(
+            "pipelining: red is not trusted until it has paid off what it owes, yellow with one trial, green has passed one; proven, from \
+             the third place or deeper\n",
+        );
+    }
     for (what, path) in [("state", &args.state), ("page", &args.html)] {
         if let Some(path) = path {
             let _ = writeln!(out, "{what}: {}", path.display());
@@ -169,11 +176,12 @@ fn text(topology: &Topology, args: &TopologyArgs) -> String {
     out
 }
 
-fn write_page(out: &mut String, page: &PageView) {
+fn write_page(out: &mut String, page: &PageView, pipelines: bool) {
     let visits = if page.visits == 1 { "visit" } else { "visits" };
     let _ = writeln!(out, "\n{BOLD}{}{BOLD:#}, {} {visits}", page.page, page.visits);
-    let header =
-        ["host", "resources a visit", "connections", "expected", "next opens", "ahead", "used", "wasted"];
+    let mut header =
+        vec!["host", "resources a visit", "connections", "expected", "next opens", "ahead", "used", "wasted"];
+    header.extend(pipelines.then_some("pipelining"));
     let mut table = print::table(1, &header);
     for host in &page.hosts {
         let list = |what: fn(&Estimate) -> String| {
@@ -181,7 +189,7 @@ fn write_page(out: &mut String, page: &PageView) {
             if all.is_empty() { "forgotten".to_owned() } else { all.join(" / ") }
         };
         let HostView { host: name, resources, carried, made, used, wasted, .. } = host;
-        table.add_row(vec![
+        let mut row = vec![
             name.clone(),
             format!("{resources:.1}"),
             format!("{carried:.1}"),
@@ -190,7 +198,9 @@ fn write_page(out: &mut String, page: &PageView) {
             made.to_string(),
             used.to_string(),
             wasted.to_string(),
-        ]);
+        ];
+        row.extend(pipelines.then(|| host.pipelining_in_words()));
+        table.add_row(row);
     }
     let _ = write!(out, "{}", print::lines(&table));
 }

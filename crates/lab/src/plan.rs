@@ -119,6 +119,22 @@ impl Plan {
             Technique::Preconnect(Preconnect::Successor) => memory.successor.is_empty(),
             _ => false,
         };
+        let pipelines = self.techniques.iter().find(|t| matches!(t, Technique::Pipelining(_)));
+        if pipelines.is_some()
+            && !memory.pipelining.is_empty()
+            && self.techniques.contains(&Technique::GreenHosts)
+        {
+            return Err(Error::Asked(format!(
+                "{}: knows how far hosts are to be trusted, which green-hosts contradicts; leave one of them out",
+                file.file
+            )));
+        }
+        // Beside a predictor, pipelining may begin with nothing.
+        let alone =
+            pipelines.filter(|_| !self.techniques.iter().any(|t| matches!(t, Technique::Preconnect(_))));
+        if let Some(technique) = alone.filter(|_| memory.pipelining.is_empty()) {
+            return Err(Error::Asked(format!("{}: holds nothing that {technique} goes by", file.file)));
+        }
         match self.techniques.iter().find(nothing) {
             Some(technique) => {
                 Err(Error::Asked(format!("{}: holds nothing that {technique} goes by", file.file)))

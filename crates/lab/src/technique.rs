@@ -408,8 +408,12 @@ pub(crate) fn check(plan: &Plan) -> Result<(), String> {
         }
         useful(plan, technique)?;
     }
-    let learns =
-        |t: &Technique| matches!(t, Technique::Preconnect(Preconnect::Learned | Preconnect::Successor));
+    let learns = |t: &Technique| {
+        matches!(
+            t,
+            Technique::Preconnect(Preconnect::Learned | Preconnect::Successor) | Technique::Pipelining(_)
+        )
+    };
     let visits = |t: &&Technique| matches!(t, Technique::Prefetch | Technique::KeptCwnd(_));
     if let Some(technique) = plan.techniques.iter().find(|t| plan.state.is_some() && visits(t)) {
         return Err(format!(
@@ -418,7 +422,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), String> {
     }
     if plan.state.is_some() && !plan.techniques.iter().any(learns) {
         return Err(
-            "nothing goes by a client's memory without preconnect=learned or preconnect=successor".into()
+            "nothing goes by a client's memory without preconnect=learned, preconnect=successor or pipelining".into()
         );
     }
     Ok(())

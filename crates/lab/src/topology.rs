@@ -8,6 +8,9 @@
 //! Pages are known by the origin of their document, as Chrome's predictors knew them: two pages of one origin are one. Of more
 //! than a hundred pages, and of more than ten hosts a page, a predictor forgets those used longest ago or least; they have no
 //! estimate here any more, but their counts stay.
+//!
+//! What pipelining has learned of hosts is kept too, as the visits of [`crate::technique`] keep it. Firefox forgot it when it ended; a
+//! client that is asked what it knows, and taken up again, would have nothing to say.
 
 pub mod file;
 mod view;
@@ -22,7 +25,7 @@ use crate::error::Error;
 use crate::plan::Plan;
 use crate::technique::{self, Technique};
 
-pub use view::{Estimate, HostView, PageView, Topology, VisitView};
+pub use view::{Estimate, HostView, PageView, StandingView, Topology, VisitView};
 
 /// The most pages of whose hosts counts are kept: as many as the predictors know.
 const PAGES_MAX: usize = 100;
@@ -32,6 +35,9 @@ const HOSTS_MAX: usize = 250;
 
 /// The most visits of a page that are remembered one by one: the last.
 const VISITS_MAX: usize = 200;
+
+/// The most hosts whose standing is kept.
+const STANDINGS_MAX: usize = 5_000;
 
 /// What a client keeps between runs.
 #[derive(Clone, PartialEq, Default, Debug)]
@@ -126,8 +132,9 @@ pub fn learn(
             progress();
         }
         technique::keep(&mut state.memory);
-        // Firefox kept what pipelining had learned of hosts no longer than it ran.
-        state.memory.pipelining.clear();
+        // Those of which something was learned longest ago are first.
+        let surplus = state.memory.pipelining.len().saturating_sub(STANDINGS_MAX);
+        state.memory.pipelining.drain(..surplus);
         state.rounds = state.rounds.saturating_add(1);
     }
     Ok(())
@@ -141,8 +148,9 @@ fn setup(plan: &Plan) -> Result<Setup, Error> {
     let setup = crate::record::setup(network, *transport, &plan.techniques)?;
     match setup.techniques.preconnect {
         Preconnect::Learned | Preconnect::Successor => Ok(setup),
+        _ if setup.techniques.pipelining.is_some() => Ok(setup),
         Preconnect::None | Preconnect::BlindTwo => Err(Error::Asked(format!(
-            "nothing learns: there is {} and {} (--with)",
+            "nothing learns: there is {}, {} and pipelining (--with)",
             Technique::Preconnect(Preconnect::Learned),
             Technique::Preconnect(Preconnect::Successor)
         ))),

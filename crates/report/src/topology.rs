@@ -38,8 +38,11 @@ pub fn render(topology: &Topology, conditions: &[String]) -> String {
         let _ = writeln!(html, "<p class=\"how\">{}</p>", escape(condition));
     }
     overview(&mut html, topology);
+    if topology.knows_pipelining() {
+        let _ = writeln!(html, "<p>{}</p>", escape(PIPELINING));
+    }
     for (n, page) in topology.pages.iter().enumerate() {
-        section(&mut html, n, page);
+        section(&mut html, n, page, topology.knows_pipelining());
     }
     html.push_str(STATIC_END);
     html
@@ -48,6 +51,10 @@ pub fn render(topology: &Topology, conditions: &[String]) -> String {
 const INTRODUCTION: &str = "For every page, known by its document's origin, the hosts that its visits used; what is expected of the next \
     visit; what that opens before its document is there, on the page's own host with the one that the document takes; and what was opened \
     ahead of need in earlier visits. A connection is used if it carried a request, wasted if it carried none.";
+
+const PIPELINING: &str = "How far pipelining trusts a host: red not until it has paid off what it owes, of which good answers and time pay a \
+    point each; yellow with one trial; green as it has passed one, and without a bound of its own if it has proven itself from the third \
+    place or deeper. A class of requests may owe by itself. What was learned last is shown, whichever page it was learned of.";
 
 fn overview(html: &mut String, topology: &Topology) {
     html.push_str(
@@ -70,7 +77,7 @@ fn overview(html: &mut String, topology: &Topology) {
     html.push_str("</table>\n");
 }
 
-fn section(html: &mut String, n: usize, page: &PageView) {
+fn section(html: &mut String, n: usize, page: &PageView, pipelines: bool) {
     let visits = if page.visits == 1 { "visit" } else { "visits" };
     let _ = write!(
         html,
@@ -81,15 +88,17 @@ fn section(html: &mut String, n: usize, page: &PageView) {
     );
     plot::hosts(html, page);
     plot::visits(html, page);
-    html.push_str("<table><tr><th>host</th><th>resources<br>a visit</th><th>connections<br>a visit</th><th>expected</th><th>next visit opens</th><th>opened ahead</th><th>used</th><th>wasted</th></tr>\n");
+    html.push_str("<table><tr><th>host</th><th>resources<br>a visit</th><th>connections<br>a visit</th><th>expected</th><th>next visit opens</th><th>opened ahead</th><th>used</th><th>wasted</th>");
+    html.push_str(if pipelines { "<th>pipelining</th></tr>\n" } else { "</tr>\n" });
     for host in &page.hosts {
         let list = |what: fn(&Estimate) -> String| {
             let all: Vec<_> = host.estimates.iter().map(what).collect();
             if all.is_empty() { "forgotten".to_owned() } else { all.join("<br>") }
         };
+        let pipelining = pipelines.then(|| format!("<td>{}</td>", escape(&host.pipelining_in_words())));
         let _ = writeln!(
             html,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}</tr>",
             escape(&host.host),
             host.resources,
             host.carried,
@@ -97,7 +106,8 @@ fn section(html: &mut String, n: usize, page: &PageView) {
             list(Estimate::next_in_words),
             host.made,
             host.used,
-            host.wasted
+            host.wasted,
+            pipelining.unwrap_or_default()
         );
     }
     html.push_str("</table>\n");

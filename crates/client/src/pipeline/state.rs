@@ -139,7 +139,6 @@ impl HostState {
         for (class, penalty) in class_penalties {
             state.class_penalty[class as usize] = penalty.min(PENALTY_MAX);
         }
-        state.try_again();
         state.for_later()
     }
 
@@ -386,5 +385,14 @@ mod tests {
         let mut later = state.for_later();
         assert_eq!(written, later);
         assert_eq!(later.depth(s(16 * 60), Class::Image), 2);
+    }
+
+    #[test]
+    fn a_trial_that_failed_without_a_penalty_is_written_down_as_the_red_that_it_left() {
+        let mut state = HostState::new();
+        state.begin(7);
+        state.end(7);
+        let written = HostState::restored(state.standing(), state.is_proven(), state.penalty(), []);
+        assert_eq!((written.standing(), &written), (Standing::Red, &state.for_later()));
     }
 }

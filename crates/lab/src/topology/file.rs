@@ -11,15 +11,21 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use client::{LearnedRow, SuccessorRow};
-use load::Memory;
+use client::{Class, HostState, LearnedRow, Standing, SuccessorRow};
+use load::{HostStanding, Memory};
 use serde::{Deserialize, Serialize};
 
-use super::{HOSTS_MAX, HostRecord, PAGES_MAX, PageRecord, State, Tally, VISITS_MAX, VisitRecord};
+use super::{
+    HOSTS_MAX, HostRecord, PAGES_MAX, PageRecord, STANDINGS_MAX, State, Tally, VISITS_MAX, VisitRecord,
+};
 use crate::error::Error;
 
 /// The version of the format.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
+
+/// The version before it, which knew nothing of pipelining. It is read, and written where there is nothing else to say: a plan knows the
+/// memory that it goes by by its bytes.
+const FORMAT_WITHOUT_PIPELINING: u32 = 1;
 
 /// The longest file that is read, in bytes: four times what the bounds below can fill.
 pub const LEN_MAX: u64 = 32 << 20;
@@ -45,6 +51,9 @@ struct Whole {
     successor: Vec<Successor>,
     /// What authorities have said of certificates, by its URL.
     checked: BTreeSet<String>,
+    /// What pipelining has learned of hosts; format 1 has no such field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pipelining: Option<Vec<Pipelined>>,
     pages: Vec<Page>,
 }
 
@@ -74,6 +83,27 @@ struct Successor {
     hits: u32,
     misses: u32,
     misses_in_a_row: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pipelined {
+    host: String,
+    standing: Colour,
+    /// It has answered well from the third place or deeper.
+    proven: bool,
+    penalty: u32,
+    /// Of the classes, in the order of [`Class::ALL`].
+    class_penalties: [u32; Class::ALL.len()],
+}
+
+/// [`Standing`], as a file has it.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Colour {
+    Red,
+    Yellow,
+    Green,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -114,15 +144,27 @@ pub fn parse(text: &[u8]) -> Result<State, String> {
     }
     let no = |e: serde_json::Error| format!("is no client's memory: {}", e.to_string().replace('\n', " "));
     let Version { format } = serde_json::from_slice(text).map_err(no)?;
-    if format != FORMAT {
-        return Err(format!("format {format} is not {FORMAT}, the one this version reads"));
+    if ![FORMAT_WITHOUT_PIPELINING, FORMAT].contains(&format) {
+        return Err(format!(
+            "format {format} is not {FORMAT_WITHOUT_PIPELINING} or {FORMAT}, those that this version reads; name a file that is not there, \
+             to learn anew"
+        ));
     }
     let whole: Whole = serde_json::from_slice(text).map_err(no)?;
+    if whole.pipelining.is_some() != (format == FORMAT) {
+        return Err(format!("format {format} and its field 'pipelining' contradict each other"));
+    }
     whole.check()?;
     let learned = whole.learned.into_iter().map(Learned::row).collect::<Result<_, _>>()?;
     let successor = whole.successor.into_iter().map(Successor::row).collect();
     Ok(State {
-        memory: Memory { learned, successor, checked: whole.checked, ..Memory::default() },
+        memory: Memory {
+            learned,
+            successor,
+            checked: whole.checked,
+            pipelining: whole.pipelining.into_iter().flatten().map(Pipelined::standing).collect(),
+            ..Memory::default()
+        },
         rounds: whole.rounds,
         pages: whole.pages.into_iter().map(Page::record).collect(),
     })
@@ -157,12 +199,14 @@ pub fn emit(state: &State) -> Vec<u8> {
         hosts: p.hosts.iter().map(host).collect(),
         last: p.last.iter().map(visit).collect(),
     });
+    let pipelining: Vec<_> = state.memory.pipelining.iter().map(Pipelined::new).collect();
     crate::folder::json(&Whole {
-        format: FORMAT,
+        format: if pipelining.is_empty() { FORMAT_WITHOUT_PIPELINING } else { FORMAT },
         rounds: state.rounds,
         learned: learned.collect(),
         successor: successor.collect(),
         checked: state.memory.checked.clone(),
+        pipelining: Some(pipelining).filter(|hosts| !hosts.is_empty()),
         pages: pages.collect(),
     })
 }
@@ -184,6 +228,15 @@ impl Whole {
         bounded("successor", self.successor.len(), ROWS_MAX)?;
         bounded("pages", self.pages.len(), PAGES_MAX)?;
         bounded("checked", self.checked.len(), ROWS_MAX)?;
+        let pipelined = || self.pipelining.iter().flatten();
+        bounded("pipelining", pipelined().count(), STANDINGS_MAX)?;
+        unique("pipelining", pipelined().map(|p| (&p.host, &p.host)))?;
+        for p in pipelined() {
+            p.class_penalties
+                .iter()
+                .chain([&p.penalty])
+                .try_for_each(|n| count("pipelining", (*n).into()))?;
+        }
         if let Some(url) = self.checked.iter().find(|u| u.len() > URL_MAX || u.chars().any(char::is_control))
         {
             return Err(format!("checked: '{}' is no URL of an authority", clip(url)));
@@ -219,6 +272,36 @@ impl Successor {
     fn row(self) -> SuccessorRow {
         let Self { page, host, hits, misses, misses_in_a_row } = self;
         SuccessorRow { page, host, hits, misses, misses_in_a_row }
+    }
+}
+
+impl Pipelined {
+    fn new(known: &HostStanding) -> Self {
+        let state = &known.state;
+        Self {
+            host: known.host.clone(),
+            standing: match state.standing() {
+                Standing::Red => Colour::Red,
+                Standing::Yellow => Colour::Yellow,
+                Standing::Green => Colour::Green,
+            },
+            proven: state.is_proven(),
+            penalty: state.penalty(),
+            class_penalties: Class::ALL.map(|class| state.class_penalty(class)),
+        }
+    }
+
+    fn standing(self) -> HostStanding {
+        let standing = match self.standing {
+            Colour::Red => Standing::Red,
+            Colour::Yellow => Standing::Yellow,
+            Colour::Green => Standing::Green,
+        };
+        let classes = Class::ALL.into_iter().zip(self.class_penalties);
+        HostStanding {
+            host: self.host,
+            state: HostState::restored(standing, self.proven, self.penalty, classes),
+        }
     }
 }
 

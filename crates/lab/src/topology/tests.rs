@@ -98,7 +98,14 @@ fn a_file_that_is_no_memory_is_refused_with_what_is_wrong() {
     let first = text.split("\"expected\": \"").nth(1).unwrap().split('"').next().unwrap();
     let cases = [
         ("[]".to_owned(), "is no client's memory: "),
-        (text.replace("\"format\": 1", "\"format\": 2"), "format 2 is not 1, the one this version reads"),
+        (
+            text.replace("\"format\": 1", "\"format\": 3"),
+            "format 3 is not 1 or 2, those that this version reads; name a file",
+        ),
+        (
+            text.replace("\"format\": 1", "\"format\": 2"),
+            "format 2 and its field 'pipelining' contradict each other",
+        ),
         (text.replace("\"rounds\": 2", "\"rounds\": 2, \"colour\": 1"), "unknown field `colour`"),
         (text.replace("\"rounds\": 2", "\"rounds\": 4000000000"), "rounds: 4000000000 is not within"),
         (text.replace(first, "NaN"), "learned: expected 'NaN' of http"),
@@ -120,6 +127,66 @@ fn a_file_that_is_no_memory_is_refused_with_what_is_wrong() {
         parse(rows.to_string().as_bytes()).unwrap_err()
     };
     assert!(twice("learned").contains("comes twice") && twice("pages").contains("comes twice"));
+}
+
+/// What three pages' hosts have shown of pipelining; some of them are no good at it.
+fn pipelined(rounds: u32) -> State {
+    let plan = plan(&["pipelining", "bad-pipeliners=close:0.5"]);
+    let mut state = State::default();
+    go_on(&plan, &pages(&plan), rounds, &mut state);
+    state
+}
+
+#[test]
+fn how_far_hosts_are_trusted_is_kept_shown_and_taken_up_again() {
+    let whole = pipelined(4);
+    let standings: Vec<_> = whole.memory.pipelining.iter().map(|known| known.state.standing()).collect();
+    assert!(
+        standings.contains(&client::Standing::Red) && standings.contains(&client::Standing::Green),
+        "{standings:?}"
+    );
+    let text = String::from_utf8(emit(&whole)).unwrap();
+    assert!(text.contains("\"format\": 2") && text.contains("\"standing\": \"red\""));
+    assert_eq!(parse(text.as_bytes()).unwrap(), whole);
+    let plan = plan(&["pipelining", "bad-pipeliners=close:0.5"]);
+    let mut parts = parse(&emit(&pipelined(1))).unwrap();
+    go_on(&plan, &pages(&plan), 3, &mut parts);
+    assert_eq!(emit(&parts), emit(&whole), "as without a break");
+    let shown = Topology::of(&whole);
+    assert!(shown.knows_pipelining() && !Topology::of(&learned("preconnect=learned", 1)).knows_pipelining());
+    let hosts = shown.pages.iter().flat_map(|page| &page.hosts);
+    let said: std::collections::BTreeSet<_> = hosts.map(HostView::pipelining_in_words).collect();
+    assert!(
+        said.iter().any(|s| s.starts_with("red, owes ")) && said.iter().any(|s| s.starts_with("green")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_file_of_the_format_before_pipelining_is_read_and_what_it_can_say_is_written_as_it_was() {
+    let state = learned("preconnect=learned", 2);
+    let text = String::from_utf8(emit(&state)).unwrap();
+    assert!(text.contains("\"format\": 1") && !text.contains("pipelining"));
+    assert_eq!(parse(text.as_bytes()).unwrap(), state);
+}
+
+#[test]
+fn a_load_pipelines_by_the_memory_that_its_plan_names() {
+    let dir = Dir::new("topology-pipelining");
+    let path = dir.path().join("state.json");
+    let named = |techniques: &[&str]| Plan {
+        state: Some(StateFile::new(path.to_str().unwrap())),
+        ..plan(techniques)
+    };
+    file::write(&path, &pipelined(2)).unwrap();
+    named(&["pipelining"]).check().unwrap();
+    assert_eq!(named(&["pipelining"]).memory().unwrap(), pipelined(2).memory);
+    let both = named(&["pipelining", "green-hosts"]).memory().unwrap_err().to_string();
+    assert!(both.contains("which green-hosts contradicts; leave one of them out"), "{both}");
+    file::write(&path, &learned("preconnect=learned", 1)).unwrap();
+    let none = named(&["pipelining"]).memory().unwrap_err().to_string();
+    assert!(none.contains("holds nothing that pipelining=32 goes by"), "{none}");
+    named(&["preconnect=learned", "pipelining"]).memory().expect("the predictor has something to go by");
 }
 
 #[test]

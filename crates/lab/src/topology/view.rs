@@ -1,7 +1,9 @@
 //! What of a client's memory is shown: for each page its hosts, what the next visit will open, and what the last ones cost and
 //! brought.
 
-use client::{Expected, Learned, Successor};
+use std::collections::BTreeMap;
+
+use client::{Class, Expected, HostState, Learned, Standing, Successor};
 use serde::Serialize;
 
 use super::{HostRecord, PageRecord, State};
@@ -40,12 +42,28 @@ pub struct HostView {
     pub carried: f64,
     /// What each predictor knows of it; there is none of what it has forgotten.
     pub estimates: Vec<Estimate>,
+    /// How far pipelining trusts it; none if it knows nothing of it. Of several ports of one name, the one trusted least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pipelining: Option<StandingView>,
     /// Connections opened to it ahead of need, in all visits.
     pub made: u64,
     /// Of those, that carried a request.
     pub used: u64,
     /// The others.
     pub wasted: u64,
+}
+
+/// How far pipelining trusts a host.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StandingView {
+    /// `red`: not at all; `yellow`: with one trial; `green`: it has passed one.
+    pub standing: &'static str,
+    /// Whether it has answered well from the third place or deeper while green: then pipelines are as deep as is configured.
+    pub is_proven: bool,
+    /// What it has to pay off before it is tried again: good answers and time pay a point each.
+    pub penalty: u32,
+    /// Classes of requests that are not pipelined to it until they have paid off as much.
+    pub classes: BTreeMap<&'static str, u32>,
 }
 
 /// What a predictor makes of a host.
@@ -123,9 +141,67 @@ fn host(state: &State, page: &PageRecord, record: &HostRecord, next: &[Vec<Expec
         resources: a_visit(*resources),
         carried: a_visit(tally.carried),
         estimates: estimates.collect(),
+        pipelining: standing(state, host),
         made: tally.made,
         used: tally.used,
         wasted: tally.wasted(),
+    }
+}
+
+/// A standing is known by scheme, name and port as a URL has them, a record by name and by whether it is secured.
+fn standing(state: &State, host: &str) -> Option<StandingView> {
+    let name = |origin: &str| {
+        let authority = origin.split_once("://").map_or(origin, |(_, authority)| authority);
+        let port = authority.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
+        port.map_or(authority, |(name, _)| name).to_owned()
+    };
+    let trust = |state: &HostState| match state.standing() {
+        Standing::Red => (0, u32::MAX - state.penalty()),
+        Standing::Yellow => (1, 0),
+        Standing::Green => (2, u32::from(state.is_proven())),
+    };
+    let known = state.memory.pipelining.iter().filter(|known| name(&known.host) == name(host));
+    let state = &known.min_by_key(|known| trust(&known.state))?.state;
+    let owes = Class::ALL.into_iter().map(|class| (class_name(class), state.class_penalty(class)));
+    Some(StandingView {
+        standing: match state.standing() {
+            Standing::Red => "red",
+            Standing::Yellow => "yellow",
+            Standing::Green => "green",
+        },
+        is_proven: state.is_proven(),
+        penalty: state.penalty(),
+        classes: owes.filter(|(_, penalty)| *penalty > 0).collect(),
+    })
+}
+
+fn class_name(class: Class) -> &'static str {
+    match class {
+        Class::Solo => "solo",
+        Class::Revalidation => "revalidation",
+        Class::Script => "script",
+        Class::Image => "image",
+        Class::General => "general",
+    }
+}
+
+impl Topology {
+    /// Whether pipelining knows anything of a host of these pages.
+    pub fn knows_pipelining(&self) -> bool {
+        self.pages.iter().flat_map(|page| &page.hosts).any(|host| host.pipelining.is_some())
+    }
+}
+
+impl HostView {
+    /// What pipelining knows of it: "green, proven", "red, owes 60", "yellow; image owes 250".
+    pub fn pipelining_in_words(&self) -> String {
+        let Some(StandingView { standing, is_proven, penalty, classes }) = &self.pipelining else {
+            return "not tried".to_owned();
+        };
+        let proven = if *is_proven { ", proven" } else { "" };
+        let penalty = if *penalty > 0 { format!(", owes {penalty}") } else { String::new() };
+        let classes = classes.iter().map(|(class, penalty)| format!("; {class} owes {penalty}"));
+        format!("{standing}{proven}{penalty}{}", classes.collect::<String>())
     }
 }
 

@@ -21,6 +21,29 @@ fn the_page_shows_what_a_visit_needed_and_what_was_opened_used_and_wasted() {
 }
 
 #[test]
+fn how_far_hosts_are_trusted_with_pipelines_has_a_column_if_anything_is_known_of_it() {
+    let known = |standings: &str| {
+        let (format, field) = match standings {
+            "" => (1, String::new()),
+            rows => (2, format!("\"pipelining\": [{rows}], ")),
+        };
+        let page = r#"{"page": "http://www.a.example", "visits": 1, "last": [],
+            "hosts": [{"host": "http://i.a.example", "resources": 1, "carried": 1, "made": 0, "used": 0}]}"#;
+        let text = format!(
+            r#"{{"format": {format}, "rounds": 1, "learned": [], "successor": [], "checked": [], {field}"pages": [{page}]}}"#
+        );
+        render(&Topology::of(&lab::topology::file::parse(text.as_bytes()).unwrap()), &[])
+    };
+    assert!(!known("").contains("pipelin"));
+    let row = r#"{"host": "http://i.a.example:8080", "standing": "green", "proven": true, "penalty": 0, "class_penalties": [0, 0, 0, 5, 0]}"#;
+    let html = known(row);
+    assert!(
+        html.contains("<th>pipelining</th>") && html.contains("<td>green, proven; image owes 5</td>"),
+        "{html}"
+    );
+}
+
+#[test]
 fn nothing_from_a_recording_is_html_and_nothing_is_fetched() {
     let html = render(&topology("http://<script>alert(1)</script>"), &[]);
     assert!(!html.contains("<script"), "{html}");
