@@ -12,7 +12,8 @@ use live::fetch::Protocol;
 use live::serve::{Config, Content, Event, Folder, Server, Summary, Uploads};
 use live::tls;
 use origin::{BadPushRule, PushRules, Record, Recording};
-use page::Page;
+use page::hint::Form;
+use page::{Page, ResourceId};
 use serde_json::json;
 
 use crate::fetch::{Negotiate, Settings, TlsVersion, open_key_log, protocol};
@@ -49,6 +50,9 @@ struct SiteArgs {
     /// page, `auto`: what its markup and style sheets ask the document's own host for. May be given several times.
     #[arg(long, value_name = "RULE|FILE|auto")]
     push: Vec<String>,
+    /// Recorded page: name in the head of a document's answer what it will need of its own host and caches may keep.
+    #[arg(long, value_enum, value_name = "FIELD")]
+    hints: Option<Hints>,
     /// Folder: take POST and PUT, and answer with length and CRC-32 of what came.
     #[arg(long)]
     uploads: bool,
@@ -70,6 +74,15 @@ enum Matching {
     Exact,
     /// The same path, and the recorded query that is nearest.
     Closest,
+}
+
+/// Which field names what a document will need.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum Hints {
+    /// X-Subresources, to clients that send X-Subresource: enabled.
+    Subresources,
+    /// Link with rel=preload, as browsers heed it today.
+    Preload,
 }
 
 /// How long answers take.
@@ -177,6 +190,9 @@ pub fn serve(args: &ServeArgs) -> Result<Exit, String> {
     let said = |e: BadPushRule| format!("--push: {e}");
     let pushes = pushes(&args.site.push)?;
     if args.what.is_dir() {
+        if args.site.hints.is_some() {
+            return Err("--hints: a folder does not tell what its pages need; serve a recording".into());
+        }
         let uploads = if args.site.uploads { Uploads::Counted } else { Uploads::Refused };
         let folder = Folder::new(&args.what, uploads).map_err(|e| format!("{what}: {e}"))?;
         let mut folder = match pushes {
@@ -207,12 +223,23 @@ pub fn serve(args: &ServeArgs) -> Result<Exit, String> {
         Think::None => origin::Think::Fixed(Duration::ZERO),
     };
     let recording = Recording::new(&page, think, matching).with_bodies(bodies);
-    let mut recording = match pushes {
+    let recording = match pushes {
         Pushes::Automatic => recording.with_automatic_pushes(),
         Pushes::Rules(rules) => recording.with_pushes(&rules).map_err(said)?,
     };
+    let mut recording = match args.site.hints {
+        Some(Hints::Subresources) => recording.with_hints(Form::Subresources, own_path),
+        Some(Hints::Preload) => recording.with_hints(Form::Preload, own_path),
+        None => recording,
+    };
     let hosts: Vec<_> = page.hosts.iter().map(|h| h.name.clone()).collect();
     run(args, &mut recording, &hosts)
+}
+
+/// How a document names what its own host has; what others have is not hinted at, as it may be served from elsewhere.
+fn own_path(page: &Page, document: ResourceId, id: ResourceId) -> Option<String> {
+    let [document, resource] = [document, id].map(|id| &page.resources[id as usize]);
+    (document.host == resource.host).then(|| String::from_utf8_lossy(&resource.path).into_owned())
 }
 
 fn pushes(given: &[String]) -> Result<Pushes, String> {

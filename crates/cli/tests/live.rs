@@ -215,7 +215,7 @@ const RECORDING: &str = r#"{"log":{"version":"1.2","creator":{"name":"test","ver
  "response":{"status":200,"httpVersion":"HTTP/1.1","headers":[{"name":"Content-Type","value":"text/html"}],"content":{"size":15,"mimeType":"text/html","text":"<p>as recorded."},"headersSize":-1,"bodySize":15},"timings":{"send":0,"wait":50,"receive":50}},
 {"pageref":"p","startedDateTime":"2012-05-01T10:00:00.200Z","time":100,"request":{"method":"GET","url":"http://a.example/s.css?v=1","httpVersion":"HTTP/1.1","headers":[],"headersSize":-1,"bodySize":0},
  "_initiator":{"type":"parser","url":"http://a.example/"},
- "response":{"status":200,"httpVersion":"HTTP/1.1","headers":[{"name":"Content-Type","value":"text/css"}],"content":{"size":900,"mimeType":"text/css"},"headersSize":-1,"bodySize":900},"timings":{"send":0,"wait":50,"receive":50}},
+ "response":{"status":200,"httpVersion":"HTTP/1.1","headers":[{"name":"Content-Type","value":"text/css"},{"name":"Cache-Control","value":"max-age=86400"}],"content":{"size":900,"mimeType":"text/css"},"headersSize":-1,"bodySize":900},"timings":{"send":0,"wait":50,"receive":50}},
 {"pageref":"p","startedDateTime":"2012-05-01T10:00:00.300Z","time":100,"request":{"method":"GET","url":"http://b.example/i.png","httpVersion":"HTTP/1.1","headers":[],"headersSize":-1,"bodySize":0},
  "response":{"status":200,"httpVersion":"HTTP/1.1","headers":[{"name":"Content-Type","value":"image/png"}],"content":{"size":5000,"mimeType":"image/png"},"headersSize":-1,"bodySize":5000},"timings":{"send":0,"wait":50,"receive":50}}
 ]}}"#;
@@ -257,6 +257,33 @@ fn a_recording_is_served_with_all_its_hosts_on_one_port_and_pushes() {
     let (_, log) = server.stop();
     let near = log.lines().find(|l| l.contains("v=2")).expect("it is in the log");
     assert!(!near.contains("\"matched\":\"exact\""), "{near}");
+}
+
+#[test]
+fn a_recording_is_served_with_hints_to_those_who_want_them() {
+    use std::io::{Read, Write};
+    let dir = Dir::new("serve-hints");
+    dir.write("page.har", RECORDING);
+    for (form, field, wanted) in [
+        ("subresources", "", None),
+        ("subresources", "X-Subresource: enabled\r\n", Some("X-Subresources: text/css; /s.css?v=1\r\n")),
+        ("preload", "", Some("Link: </s.css?v=1>; rel=preload; as=style\r\n")),
+    ] {
+        let server = Server::start(&dir, &["page.har", "--hints", form, "--think", "none"]);
+        let mut socket = std::net::TcpStream::connect(&server.address).unwrap();
+        write!(socket, "GET / HTTP/1.1\r\nHost: a.example\r\n{field}Connection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        assert!(answer.ends_with("as recorded."), "{answer}");
+        match wanted {
+            Some(line) => assert!(answer.contains(line), "{answer}"),
+            None => assert!(!answer.contains("ubresource"), "{answer}"),
+        }
+    }
+    let dir = site("serve-hints-of-a-folder");
+    let output = velodrome(&dir, &["serve", "www", "--listen", "127.0.0.1:0", "--hints", "preload"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("serve a recording"), "{}", stderr(&output));
 }
 
 #[test]

@@ -3,23 +3,16 @@
 
 use std::ops::Deref;
 
-use base::Duration;
 use origin::Recording;
-use page::cache::{Reuse, reuse};
 use page::{Page, ResourceId};
 
 use crate::{KnownPage, Setup};
 
-/// "The server must not use X-Subresource headers for resources which are not cacheable, or whose lifetime might expire before the end
-/// of the current page load" ("X-Subresources", chromium.org): as long as a load may take by [`Setup::new`].
-const LIFETIME_MIN: Duration = Duration::from_secs(300);
-
 impl Setup {
     /// `site`, one of the page's servers, as it pushes and hints under this setup.
     ///
-    /// Hinted at is what [`Recording::with_hints`] finds, on hosts of the document's party ([`Techniques::owners`](crate::Techniques))
-    /// and static: what caches may keep for longer than a load takes. What the document's own host has is named by its path, the rest by
-    /// its URL.
+    /// Hinted at is what [`Recording::with_hints`] finds on hosts of the document's party ([`Techniques::owners`](crate::Techniques)).
+    /// What the document's own host has is named by its path, the rest by its URL.
     pub fn foresee<P: Deref<Target = Page>>(&self, site: Recording<P>) -> Recording<P> {
         let site = if self.techniques.push { site.with_automatic_pushes() } else { site };
         match self.techniques.hints {
@@ -32,8 +25,7 @@ impl Setup {
     fn hint_uri(&self, page: &Page, document: ResourceId, id: ResourceId) -> Option<String> {
         let [document, resource] = [document, id].map(|id| &page.resources[id as usize]);
         let [own, host] = [document, resource].map(|resource| page.host(resource));
-        let is_one = self.techniques.owners.are_one(&own.name, &host.name);
-        if !is_one || reuse(resource, LIFETIME_MIN) != Reuse::Fresh {
+        if !self.techniques.owners.are_one(&own.name, &host.name) {
             return None;
         }
         let path = String::from_utf8_lossy(&resource.path);

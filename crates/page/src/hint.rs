@@ -15,6 +15,9 @@ use crate::model::Kind;
 /// proxies take is bounded by a few times this, and SPDY/2 counts a value's bytes in 16 bits.
 pub const VALUE_BYTES_MAX: usize = 16_384;
 
+/// The most things that one document's fields name for a client: as many as streams are usually allowed. The rest is not looked at.
+pub const TARGETS_MAX: usize = 100;
+
 /// Which field names what a document needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
@@ -83,8 +86,8 @@ impl Form {
         (!out.is_empty()).then(|| out.into())
     }
 
-    /// What a response's fields name, in order and each once, as seen from a document at `url`. What is malformed, or of another scheme
-    /// than HTTP's, names nothing.
+    /// What a response's fields name, in order and each once, [`TARGETS_MAX`] at most, as seen from a document at `url`. What is malformed, or
+    /// of another scheme than HTTP's, names nothing.
     pub fn parse(self, fields: &Fields, url: &str) -> Vec<Target> {
         let Ok(base) = Url::parse(url) else { return Vec::new() };
         let named = fields.iter().filter(|f| f.name.eq_ignore_ascii_case(self.field_name().as_bytes()));
@@ -97,6 +100,9 @@ impl Form {
             };
             for url in uris.iter().filter(|uri| !uri.trim().is_empty()).filter_map(|uri| base.resolve(uri)) {
                 let target = Target::of(&url);
+                if targets.len() == TARGETS_MAX {
+                    return targets;
+                }
                 if !targets.contains(&target) {
                     targets.push(target);
                 }
@@ -227,6 +233,55 @@ mod tests {
                 "the second is left out, not the third"
             );
         }
+    }
+
+    #[test]
+    fn a_document_names_no_more_than_is_looked_at() {
+        for form in BOTH {
+            let uris: Vec<String> = (0..TARGETS_MAX + 50).map(|n| format!("/{n}")).collect();
+            let value = form.emit(uris.iter().map(|uri| (&uri[..], Kind::Image))).unwrap();
+            assert_eq!(read(form, std::str::from_utf8(&value).unwrap()).len(), TARGETS_MAX);
+        }
+    }
+
+    /// What `fuzz/fuzz_targets/hint.rs` tries for longer.
+    #[test]
+    fn any_value_names_what_can_be_asked_for_or_nothing() {
+        let mut rng = base::Rng::new(1);
+        let pieces = [
+            "<",
+            ">",
+            ";",
+            ",",
+            "/",
+            "//",
+            "http://a",
+            "é",
+            "rel=preload",
+            "\"",
+            "\0",
+            "..",
+            "?",
+            "#",
+            ":",
+            " ",
+            "x",
+        ];
+        let mut named = 0;
+        for _ in 0..20_000 {
+            let value: String =
+                (0..rng.below(24)).map(|_| pieces[rng.below(pieces.len() as u64) as usize]).collect();
+            for form in BOTH {
+                let mut fields = Fields::new();
+                fields.push(form.field_name(), value.clone());
+                for Target { authority, path, .. } in form.parse(&fields, "https://a.example/dir/page?q") {
+                    assert!(path.starts_with('/') && path.bytes().all(|b| b.is_ascii_graphic()), "{value}");
+                    assert!(!authority.is_empty() && !authority.contains('/'), "{value}");
+                    named += 1;
+                }
+            }
+        }
+        assert!(named > 1_000, "{named}");
     }
 
     #[test]

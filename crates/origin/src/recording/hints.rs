@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
-use base::RequestHead;
+use base::{Duration, RequestHead};
 use bytes::Bytes;
+use page::cache::{Reuse, reuse};
 use page::hint::Form;
 use page::{Kind, Page, ResourceId};
 
@@ -12,6 +13,10 @@ use super::Recording;
 use super::pushes::document_of;
 use crate::Answer;
 use crate::push::PUSHES_MAX;
+
+/// "The server must not use X-Subresource headers for resources which are not cacheable, or whose lifetime might expire before the end
+/// of the current page load" ("X-Subresources", chromium.org): no load here is given longer unless asked for.
+const LIFETIME_MIN: Duration = Duration::from_secs(300);
 
 /// The fields that go with documents' answers.
 pub(super) struct Hints {
@@ -21,8 +26,8 @@ pub(super) struct Hints {
 
 impl<P: Deref<Target = Page>> Recording<P> {
     /// Hints, in the head of each document's answer, at what its markup refers to and what style sheets that it refers to do, in the
-    /// order in which it was recorded; so a server can know it. `uri` says how the document (the first) names one of them (the second),
-    /// or that it is not to be hinted at.
+    /// order in which it was recorded, as far as it is static (caches may keep it for five minutes); so a server can know it. `uri` says
+    /// how the document (the first) names one of them (the second), or that it is not to be hinted at.
     ///
     /// Not hinted at are what scripts asked for or inserted, frames, what was asked for after `onload`, and what was not answered with
     /// 200 to a GET; nor, with one document, more than [`PUSHES_MAX`] or than [the field](page::hint::VALUE_BYTES_MAX) holds. A client
@@ -38,7 +43,8 @@ impl<P: Deref<Target = Page>> Recording<P> {
             let hintable = resource.method == "GET"
                 && resource.status == 200
                 && resource.kind != Kind::Document
-                && !resource.after_load;
+                && !resource.after_load
+                && reuse(resource, LIFETIME_MIN) == Reuse::Fresh;
             let Some(document) = document_of(page, resource).filter(|_| hintable) else { continue };
             let Some(uri) = uri(page, document, id) else { continue };
             let named = named.entry(document).or_default();
