@@ -60,13 +60,13 @@ const STUDIES: &[BuiltIn] = &[
         name: "spdy-grid",
         file: include_str!("../../../studies/spdy-grid.toml"),
         measure: measure::spdy_grid::measure,
-        turns: None,
+        turns: Some(measure::spdy_grid::turns),
     },
     BuiltIn {
         name: "spdy-ablation",
         file: include_str!("../../../studies/spdy-ablation.toml"),
         measure: measure::spdy_ablation::measure,
-        turns: None,
+        turns: Some(measure::spdy_ablation::turns),
     },
     BuiltIn {
         name: "spdy-real-sites",

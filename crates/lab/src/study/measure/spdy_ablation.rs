@@ -1,6 +1,7 @@
 //! What SPDY's features are worth, by leaving each out; and what a stream that nobody reads costs without flow control.
 
 use super::{ArmLoads, Figure, Measured, Sample, Series, Shape, counted, mean, pairs, plt};
+use crate::network::Network;
 
 /// The networks from this one on are mobile.
 const MOBILE: usize = 2;
@@ -50,6 +51,24 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         Some(s.unread_max as f64 / 1e3)
     }));
     (measured, figures.into_iter().map(Into::into).collect())
+}
+
+/// By network.
+pub(in crate::study) fn turns(arms: &[ArmLoads]) -> Vec<String> {
+    let [all, serial, _, uncompressed, _, _, apart, ..] = arms else { return Vec::new() };
+    let longer = |arm, n| mean(costs(all, arm, n).into_iter().map(|c| c.pct));
+    let of = |(n, network): (usize, &Network)| {
+        format!(
+            "At {} down, {} up and {} ms pages take {:.1} % longer without compression, {:.1} % without pooling, {:.0} % without multiplexing.",
+            network.down,
+            network.up,
+            network.rtt_ms,
+            longer(uncompressed, n),
+            longer(apart, n),
+            longer(serial, n)
+        )
+    };
+    all.networks.iter().enumerate().map(of).collect()
 }
 
 /// What leaving something out costs a page.

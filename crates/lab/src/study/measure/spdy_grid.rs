@@ -24,10 +24,10 @@ const RTT_KEYS: [&str; WHITEPAPER_RTTS.len()] =
     ["rtt_20_pct", "rtt_40_pct", "rtt_60_pct", "rtt_80_pct", "rtt_120_pct", "rtt_160_pct", "rtt_200_pct"];
 
 /// Arms: HTTP and SPDY to several domains on DSL and cable; SPDY to one domain; the same over TLS; to one domain with push and with hints;
-/// over TLS with prefetch; HTTP and SPDY over losses; SPDY to one domain over the same; HTTP and SPDY over round-trip times. The grids have
-/// cable first.
+/// over TLS with prefetch; HTTP and SPDY over losses; SPDY to one domain over the same; HTTP and SPDY over round-trip times; and those
+/// of [`turns`]. The grids have cable first.
 pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
-    let [several, one, tls, push, hint, prefetch, losses, one_over_losses, trips] = arms else {
+    let [several, one, tls, push, hint, prefetch, losses, one_over_losses, trips, ..] = arms else {
         return Default::default();
     };
     let (Some(loss_grid), Some(rtt_grid)) = (&losses.grid, &trips.grid) else { return Default::default() };
@@ -75,6 +75,46 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
         over_trips(trips, rtt_grid),
     ];
     (measured, pictures)
+}
+
+/// How much loss SPDY bears; and the pages and the HTTP of other years. Of [`measure`]'s arms the last three: HTTP and SPDY on pages of
+/// 2010, SPDY on these to one domain, and HTTP on these with two connections a host.
+pub(in crate::study) fn turns(arms: &[ArmLoads]) -> Vec<String> {
+    let [.., losses, one, _, of_2010, one_of_2010, two_of_2010] = arms else { return Vec::new() };
+    let Some(grid) = &losses.grid else { return Vec::new() };
+    let bears = |rtt: usize, gain: &dyn Fn(usize) -> f64| {
+        let gains = grid.over_loss(0, rtt, gain);
+        let most = gains.iter().take_while(|(_, gain)| *gain > 0.0).last();
+        most.map_or_else(
+            || "at none".to_owned(),
+            |(loss, gain)| format!("up to {loss} % (by {gain:.0} % there)"),
+        )
+    };
+    let http = |n: usize| losses.each(n, 0, plt);
+    let mut out: Vec<String> = (0..grid.rtts_ms.len())
+        .map(|rtt| {
+            format!(
+                "On {} at {} ms, of the losses tried, SPDY to several domains gains {}, to one {}.",
+                grid.link_name(0),
+                grid.rtts_ms[rtt],
+                bears(rtt, &|n| gain_of_means_pct(&pairs(&http(n), &losses.each(n, 1, plt)))),
+                bears(rtt, &|n| gain_of_means_pct(&pairs(&http(n), &one.each(n, 0, plt))))
+            )
+        })
+        .collect();
+    let gains = |from: &ArmLoads, to: &ArmLoads, transport: usize| {
+        let gain = |n| gain_of_means_pct(&pairs(&from.each(n, 0, plt), &to.each(n, transport, plt)));
+        format!("{:.0} and {:.0} %", gain(0), gain(1))
+    };
+    out.push(format!(
+        "On pages of 2010, with half as many requests, SPDY gains on DSL and cable {} to several domains, {} to one; beside HTTP with two \
+         connections a host, as browsers had until 2008, {} and {}.",
+        gains(of_2010, of_2010, 1),
+        gains(of_2010, one_of_2010, 0),
+        gains(two_of_2010, of_2010, 1),
+        gains(two_of_2010, one_of_2010, 0)
+    ));
+    out
 }
 
 /// Page load times without and with SPDY, of every load.
