@@ -128,6 +128,16 @@ fn what_a_setup_says_of_tcp_is_what_the_kernel_has_or_is_said_to_be_unmet() {
     );
 }
 
+#[test]
+fn both_ends_have_the_turn_that_they_may_have_and_say_what_they_waited() {
+    let (Some(world), page) = (world(), page()) else { return };
+    let may = std::thread::spawn(crate::namespace::Turn::soon).join().unwrap();
+    let run = world.load(&page, &setup(Transport::Http1), 1).unwrap();
+    assert_eq!(run.upkeep.map(|end| end.turn), [may; 2]);
+    let is_counted = std::fs::exists("/proc/thread-self/schedstat").unwrap();
+    assert_eq!(run.upkeep.map(|end| end.waited.is_some()), [is_counted; 2]);
+}
+
 /// Nothing crosses the link for the first 300 ms; the kernel repeats its SYNs, and the resolver its questions, after a second.
 #[test]
 fn a_blackhole_begins_with_the_navigation_and_is_outlasted() {

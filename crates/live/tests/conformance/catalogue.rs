@@ -126,6 +126,12 @@ pub fn transfers() -> Vec<Scenario> {
         Scenario::one("100 kB, 600 ms later 100 kB", cable(), 100_000).then(600, 100_000),
         Scenario::one("100 kB, 3 s later 100 kB", cable(), 100_000).then(3_000, 100_000),
         Scenario::one("30 kB, at once 60 kB, no rate", bare(), 30_000).then(0, 60_000),
+        Scenario::one(
+            "8 kB, at once 480 kB, 1 Gbit/s, 100 ms",
+            Network::new(1_000_000, 1_000_000, 100),
+            8_000,
+        )
+        .then(0, 480_000),
         Scenario::one("five small answers", cable(), 3_000)
             .then(0, 3_000)
             .then(0, 3_000)
