@@ -191,11 +191,11 @@ impl Connection {
         }
     }
 
-    /// What the server has asked to have back.
-    pub(crate) fn persisted_settings(&self) -> &[spdy::frame::Setting] {
+    /// What the server of a SPDY session has asked to have back, now or before.
+    pub(crate) fn persisted_settings(&self) -> Option<&[spdy::frame::Setting]> {
         match &self.engine {
-            Engine::Http1(_) => &[],
-            Engine::Spdy(session) => session.persisted_settings(),
+            Engine::Http1(_) => None,
+            Engine::Spdy(session) => Some(session.persisted_settings()),
         }
     }
 

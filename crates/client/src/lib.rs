@@ -195,12 +195,11 @@ impl Client {
         self.pools[host as usize].settings = settings;
     }
 
-    /// What a host's server has had the client keep, on the last of its sessions where it did, and what the next one brings back. As in
-    /// Chrome, it is kept for good.
+    /// What a host's server has had the client keep, as its last session left it, and what the next one brings back. As in Chrome, it is
+    /// kept until the server clears it, on whatever network.
     pub fn kept_settings(&self, host: u32) -> &[spdy::frame::Setting] {
-        let own = self.connections.iter().rev().filter(|c| c.record.host == host);
-        let last = own.map(Connection::persisted_settings).find(|settings| !settings.is_empty());
-        last.unwrap_or(&self.pools[host as usize].settings)
+        let mut own = self.connections.iter().rev().filter(|c| c.record.host == host);
+        own.find_map(Connection::persisted_settings).unwrap_or(&self.pools[host as usize].settings)
     }
 
     /// What is known of every connection opened, in the order of their numbers.

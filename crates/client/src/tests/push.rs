@@ -134,3 +134,32 @@ fn a_second_push_of_the_same_is_cancelled() {
     });
     assert_eq!(reset, Some((second, spdy::Status::CANCEL)));
 }
+
+/// SPDY/3 §2.6.4: kept for the next session of the same host, until the server clears it.
+#[test]
+fn what_a_server_has_the_client_keep_goes_to_its_next_session_and_to_no_other_host() {
+    use spdy::frame::Setting;
+    let (mut client, mut server, _) = asked(config());
+    assert_eq!(client.kept_settings(0), []);
+    server.persist(Setting::CURRENT_CWND, 30);
+    carry(&mut client, 0, &mut server);
+    let kept = [Setting { id: Setting::CURRENT_CWND, flags: Setting::PERSISTED, value: 30 }];
+    assert_eq!(client.kept_settings(0), kept);
+
+    let mut next = super::client(Transport::Spdy(spdy::Version::V3_1), 2);
+    next.config.spdy = config();
+    next.set_kept_settings(0, kept.to_vec());
+    for host in [0, 1] {
+        next.fetch(at(0), host, host, head(), 0, priority::DOCUMENT);
+        next.handle_resolved(at(1), host, true);
+        next.handle_connected(at(2), host);
+        let mut server = spdy::Session::server(config());
+        carry(&mut next, host, &mut server);
+        let brought = std::iter::from_fn(|| server.poll_event()).find_map(|e| match e {
+            spdy::Event::Settings(entries) => Some(entries.iter().filter(|s| kept.contains(s)).count()),
+            _ => None,
+        });
+        assert_eq!(brought, Some(1 - host as usize));
+    }
+    assert_eq!(next.kept_settings(0), kept, "it is kept on");
+}
