@@ -4,7 +4,7 @@
 
 use base::{Bitrate, Duration, Fields, Instant, Rng};
 use client::Transport;
-use load::{HostRtt, Load, Outcome, Setup, TlsScope};
+use load::{Carried, HostRtt, Load, Outcome, Setup, TlsScope};
 use page::{Cause, Host, Kind, Page, Resource, ScriptMode};
 
 fn ms(n: u64) -> Duration {
@@ -147,6 +147,37 @@ fn check(page: &Page, setup: &Setup, load: &Load) {
     }
 }
 
+/// What holds of the packets of every load: all are there, and whatever the bytes were, they were read for what they are.
+fn check_packets(load: &Load) {
+    for (id, connection) in (0..).zip(&load.connections) {
+        let own = |up| load.packets.iter().filter(move |p| p.connection == id && p.up == up);
+        assert_eq!(own(true).count() as u64, connection.client.segments_sent);
+        assert_eq!(own(false).count() as u64, connection.server.segments_sent);
+    }
+    for p in &load.packets {
+        assert!(p.arrived.is_none_or(|at| at >= p.left));
+        // Headers and trailers of records may have a packet for themselves.
+        assert!(p.segment.len <= 64 || !p.carries.is_empty(), "{p:?}");
+        let of_the_other = |c: &Carried| match c {
+            Carried::Request => !p.up,
+            Carried::ResponseHead => p.up,
+            Carried::Handshake(message) => {
+                use tls::Message::{
+                    Certificate, ClientHello, ClientKeyExchange, ServerHello, ServerHelloDone,
+                };
+                match message {
+                    ClientHello | ClientKeyExchange => !p.up,
+                    ServerHello | Certificate | ServerHelloDone => p.up,
+                    _ => false,
+                }
+            }
+            Carried::Alert => true,
+            Carried::Body | Carried::Control => false,
+        };
+        assert!(!p.carries.iter().any(of_the_other), "{p:?}");
+    }
+}
+
 fn is_late(page: &Page, id: u32) -> bool {
     let resource = &page.resources[id as usize];
     let own = resource.after_load || matches!(resource.cause, Cause::Load { .. });
@@ -165,6 +196,11 @@ fn any_valid_page_ends_with_every_byte_once_and_its_times_in_order() {
         check(&page, &setup, &load);
         if seed % 8 == 0 {
             assert_eq!(load, sim::load(&page, &setup, seed), "the same again");
+        }
+        if seed % 8 == 1 {
+            let tapped = sim::load(&page, &Setup { keeps_packets: true, ..setup.clone() }, seed);
+            check_packets(&tapped);
+            assert_eq!(load, Load { packets: Vec::new(), ..tapped }, "a tap changes nothing");
         }
         let lossless = setup.down.loss == (link::LossConfig::Bernoulli { p: 0.0 });
         if lossless && setup.give_up > Duration::from_secs(100) {
