@@ -48,11 +48,13 @@ pub(crate) fn thread_cpu() -> base::Duration {
 }
 
 /// How long the calling thread has waited for a processor that others had, since it began; `None` where the kernel does not count it.
+#[cfg(target_os = "linux")]
 pub(crate) fn thread_waited() -> Option<base::Duration> {
     waited(&std::fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }
 
 /// Of the three figures of `/proc/PID/schedstat` (the kernel's scheduler/sched-stats.rst) the second, in nanoseconds.
+#[cfg(target_os = "linux")]
 fn waited(schedstat: &str) -> Option<base::Duration> {
     let mut figures = schedstat.split_whitespace().map(str::parse);
     let (Some(Ok(_)), Some(Ok(waited)), Some(Ok(_)), None) =
@@ -67,6 +69,7 @@ fn waited(schedstat: &str) -> Option<base::Duration> {
 mod tests {
     use super::*;
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn what_a_thread_has_waited_is_the_second_of_three_figures() {
         assert_eq!(waited("123 4000 7\n"), Some(base::Duration::from_micros(4)));

@@ -217,6 +217,7 @@ impl Server {
     }
 
     /// The rate that its connections are paced at most at, in bytes a second, as its sockets say; `None` if they are not paced.
+    #[cfg(target_os = "linux")]
     pub(crate) fn pacing_rate(&self) -> io::Result<Option<u64>> {
         let rates = self.listeners.iter().map(crate::socket::pacing_rate);
         Ok(rates.collect::<io::Result<Vec<_>>>()?.into_iter().min().flatten())

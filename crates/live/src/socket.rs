@@ -41,12 +41,14 @@ pub(crate) fn pace(socket: &impl AsFd) -> io::Result<()> {
 }
 
 /// The limit that [`pace`] sets, in bytes a second: a terabyte, and not the kernel's word for "unlimited", all ones.
+#[cfg(target_os = "linux")]
 pub(crate) const PACED: u64 = 1 << 40;
 
 /// The rate that a socket is limited to, in bytes a second; `None` if it has no limit, and so is not paced on its own account.
 ///
 /// # Errors
-/// On systems other than Linux, and for what is no socket.
+/// For what is no socket.
+#[cfg(target_os = "linux")]
 pub(crate) fn pacing_rate(socket: &impl AsFd) -> io::Result<Option<u64>> {
     pacing::get(socket.as_fd())
 }
@@ -93,10 +95,6 @@ mod pacing {
 #[cfg(not(target_os = "linux"))]
 mod pacing {
     pub fn set(_: std::os::fd::BorrowedFd<'_>) -> std::io::Result<()> {
-        Err(std::io::ErrorKind::Unsupported.into())
-    }
-
-    pub fn get(_: std::os::fd::BorrowedFd<'_>) -> std::io::Result<Option<u64>> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
 }

@@ -62,7 +62,7 @@ fn a_good_server_answers_a_pipeline_in_order_and_stays_trusted() {
 }
 
 /// It closes amid a pipeline, or sends nonsense and closes: what it has not answered is asked for again on other connections, each body
-/// comes once, and the host is held for what it is. Corruption weighs more (as in the virtual world: 7,000 points against 4,000 or so).
+/// comes once, and the host is held for what it is. Corruption weighs 7,000 points, as in the virtual world.
 #[test]
 fn a_server_that_closes_or_corrupts_costs_its_connections_and_is_red() {
     let (Some(world), page) = (world(), images()) else { return };
