@@ -204,7 +204,11 @@ fn any_valid_page_ends_with_every_byte_once_and_its_times_in_order() {
         }
         let lossless = setup.down.loss == (link::LossConfig::Bernoulli { p: 0.0 });
         if lossless && setup.give_up > Duration::from_secs(100) {
-            assert_eq!(load.outcome, Outcome::Complete);
+            // A question is not asked for ever: a queue that is full each time loses a name.
+            let unnamed =
+                matches!(&load.outcome, Outcome::Incomplete(why) if why.ends_with("name not resolved"));
+            let dropped = load.up.dropped_queue + load.down.dropped_queue > 0;
+            assert!(load.outcome == Outcome::Complete || unnamed && dropped, "{:?}", load.outcome);
         }
     }
 }
