@@ -29,6 +29,7 @@
 //! A plan may name the memory of a client instead ([`crate::plan::Plan::state`]): one that `velodrome topology` has kept, of visits to
 //! these pages or to others. Then there are no visits before the measured load, unless `visits=N` asks for them.
 
+mod check;
 mod fault;
 mod feature;
 mod servers;
@@ -42,7 +43,7 @@ use base::Duration;
 use browser::TabOrder;
 use client::{
     Deployment, Handshakes, HappyEyeballs, Ownership, Pipelining, Preconnect, Racing, Retry, Stalled,
-    Timeouts, Transport,
+    Timeouts,
 };
 use load::Traffic;
 use page::Page;
@@ -51,13 +52,12 @@ use serde::{Deserialize, Serialize};
 use spdy::Feature;
 
 use crate::error::Error;
-use crate::network::Network;
-use crate::plan::Plan;
 pub(crate) use tabs::Behind;
 pub use tabs::TABS_MAX;
 
-use crate::setting::{MS_MAX, Tls, Unknown, figure, ms};
+use crate::setting::{MS_MAX, Unknown, figure, ms};
 
+pub(crate) use check::{check, check_pages};
 pub(crate) use feature::without;
 use switch::{SWITCHES, Switch};
 
@@ -391,161 +391,6 @@ impl TryFrom<String> for Technique {
 impl From<Technique> for String {
     fn from(technique: Technique) -> String {
         technique.to_string()
-    }
-}
-
-/// What is wrong with a plan's techniques: one named twice, or one that nothing in the plan has a use for.
-pub(crate) fn check(plan: &Plan) -> Result<(), String> {
-    let switch = |t: &Technique| std::mem::discriminant(t);
-    for (i, technique) in plan.techniques.iter().enumerate() {
-        let repeatable = matches!(technique, Technique::Fault(_) | Technique::Blackhole(..));
-        let contradicts = |other: &&Technique| match repeatable {
-            true => *other == technique,
-            false => switch(other) == switch(technique),
-        };
-        if let Some(other) = plan.techniques[..i].iter().find(contradicts) {
-            return Err(format!("'{technique}' contradicts '{other}': each switch is set once"));
-        }
-        useful(plan, technique)?;
-    }
-    let learns = |t: &Technique| {
-        matches!(
-            t,
-            Technique::Preconnect(Preconnect::Learned | Preconnect::Successor) | Technique::Pipelining(_)
-        )
-    };
-    let visits = |t: &&Technique| matches!(t, Technique::Prefetch | Technique::KeptCwnd(_));
-    if let Some(technique) = plan.techniques.iter().find(|t| plan.state.is_some() && visits(t)) {
-        return Err(format!(
-            "'{technique}' goes by a visit of its own, of which a client's memory says nothing: leave one of the two out"
-        ));
-    }
-    if plan.state.is_some() && !plan.techniques.iter().any(learns) {
-        return Err(
-            "nothing goes by a client's memory without preconnect=learned, preconnect=successor or pipelining".into()
-        );
-    }
-    Ok(())
-}
-
-fn useful(plan: &Plan, technique: &Technique) -> Result<(), String> {
-    let without = |lacking: String| Err(format!("'{technique}' has nothing to act on: {lacking}"));
-    let speaks = |http1: bool| plan.transports().iter().any(|t| (*t == Transport::Http1) == http1);
-    let learns =
-        |t: &Technique| matches!(t, Technique::Preconnect(Preconnect::Learned | Preconnect::Successor));
-    let remembers = |t: &Technique| learns(t) || matches!(t, Technique::Prefetch | Technique::KeptCwnd(_));
-    let asks = |t: &Technique| matches!(t, Technique::CertChecks(_));
-    let asks_status = |t: &Technique| asks(t) && *t != Technique::CertChecks(CertChecks::Chain);
-    let shows_certificate = |n: &Network| matches!(n.tls, Tls::Tls12 | Tls::Tls13);
-    let pipelines = plan.techniques.iter().any(|t| matches!(t, Technique::Pipelining(_)));
-    let has_ipv6 = plan.techniques.iter().any(|t| matches!(t, Technique::Ipv6(_)));
-    match technique {
-        Technique::FalseStart => match plan.networks.iter().find(|n| n.tls != Tls::Tls12) {
-            Some(n) => without(format!(
-                "network '{}' has TLS '{}'; only full handshakes of TLS 1.2 can start falsely (--tls 1.2)",
-                n.name, n.tls
-            )),
-            None => Ok(()),
-        },
-        Technique::TlsWait => match plan.networks.iter().find(|n| !shows_certificate(n)) {
-            Some(n) => without(format!(
-                "network '{}' has TLS '{}'; it needs full handshakes (--tls 1.2 or 1.3)",
-                n.name, n.tls
-            )),
-            None => Ok(()),
-        },
-        Technique::Visits(_) if !pipelines && !plan.techniques.iter().any(|t| remembers(t) || asks(t)) => {
-            without(
-                "nothing learns from visits without preconnect=learned, preconnect=successor, prefetch, \
-                 kept-cwnd, pipelining or cert-checks"
-                    .into(),
-            )
-        }
-        Technique::CertChecks(_) => match plan.networks.iter().find(|n| !shows_certificate(n)) {
-            Some(n) => without(format!(
-                "network '{}' has TLS '{}', under which no server shows a certificate (--tls 1.2 or 1.3)",
-                n.name, n.tls
-            )),
-            None => Ok(()),
-        },
-        Technique::CertTimeoutMs(_) | Technique::Pinned if !plan.techniques.iter().any(asks) => {
-            without("nobody asks about certificates (--with cert-checks=ocsp)".into())
-        }
-        Technique::PipeliningXhr | Technique::GreenHosts | Technique::BadPipeliners(_) if !pipelines => {
-            without("nobody pipelines (--with pipelining)".into())
-        }
-        Technique::Stapling if !plan.techniques.iter().any(asks_status) => {
-            without("nobody asks whether a certificate is good (--with cert-checks=ocsp)".into())
-        }
-        Technique::Tabs(..) => {
-            let other = |t: &&Technique| learns(t) || matches!(t, Technique::SpdyHosts(_));
-            match plan.techniques.iter().find(other) {
-                Some(other) => Err(format!("'{technique}' contradicts '{other}', which is about one page")),
-                None => Ok(()),
-            }
-        }
-        Technique::HappyEyeballs(_) if !has_ipv6 => {
-            without("no host has addresses of two families (--with ipv6=lost, say)".into())
-        }
-        Technique::ServerIdle(_) | Technique::Pipelining(_) | Technique::Preconnect(Preconnect::BlindTwo)
-            if !speaks(true) =>
-        {
-            without("it is for HTTP/1.1 (--transports http1)".into())
-        }
-        Technique::Timeouts if plan.techniques.contains(&Technique::Retry(RetryRule::Reloading)) => without(
-            "retry=reloading has limits of its own, which are shorter; leave one of the two out".into(),
-        ),
-        Technique::NetworkChange(_, to) => match Network::named(to) {
-            Ok(_) => Ok(()),
-            Err(e) => Err(format!("'{technique}': {e}")),
-        },
-        Technique::SpdyHosts(_)
-        | Technique::SpdyWithout(_)
-        | Technique::Push
-        | Technique::Pooling
-        | Technique::KeptCwnd(_)
-            if !speaks(false) =>
-        {
-            without("no transport is SPDY (--transports spdy3.1)".into())
-        }
-        Technique::Stalled(_) if !plan.techniques.iter().any(|t| matches!(t, Technique::PausedMedia(_))) => {
-            without("everything is read as it comes (--with paused-media=60)".into())
-        }
-        Technique::Stalled(_) if !feature::has_unbounded_sessions(plan) => {
-            without("no transport is SPDY without flow control (--with spdy-without=flow-control)".into())
-        }
-        Technique::SpdyWithout(features) => {
-            features.iter().try_for_each(|f| feature::lacks(plan, *f)).or_else(without)
-        }
-        Technique::Push if plan.techniques.iter().any(|t| t.is_without(Feature::Multiplexing)) => {
-            Err("'push' contradicts 'spdy-without=multiplexing': what is pushed comes beside an answer"
-                .into())
-        }
-        Technique::KeptCwnd(_) if plan.techniques.iter().any(|t| t.is_without(Feature::Settings)) => {
-            Err(format!("'{technique}' contradicts 'spdy-without=settings': it is kept in them"))
-        }
-        Technique::Pooling => match plan.networks.iter().find(|n| n.tls == Tls::None) {
-            Some(n) => without(format!(
-                "network '{}' has TLS 'none'; hosts share a session by their certificate (--tls 1.2)",
-                n.name
-            )),
-            None => Ok(()),
-        },
-        Technique::Owners(_) if !plan.techniques.iter().any(Technique::asks_for_owners) => {
-            without("nobody asks whose a host is (--with pooling, or --with spdy-hosts=first-party)".into())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// What is wrong with a plan's faults, once its pages are known: they are meant for what no page has.
-pub(crate) fn check_pages(plan: &Plan, pages: &[Page]) -> Result<(), Error> {
-    let lost = |t: &&Technique| matches!(t, Technique::Fault(fault) if !fault::befalls(fault, pages));
-    match plan.techniques.iter().find(lost) {
-        Some(technique) => Err(Error::Asked(format!(
-            "techniques: '{technique}' has nothing to act on: no page has such a host or resource"
-        ))),
-        None => Ok(()),
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::network::Network;
-use crate::plan::FORMAT;
-use crate::setting::{TlsScope, World};
+use crate::plan::{FORMAT, Plan};
+use crate::setting::{Tls, TlsScope, World};
 
 /// On a line where round trips are what a page waits for: on one that is full, what comes earlier changes who waits, and no more.
 fn plan(transports: &[&str], tls: Tls, techniques: &[&str]) -> Plan {
