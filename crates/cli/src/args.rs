@@ -42,6 +42,8 @@ pub enum Verb {
     Study(StudyArgs),
     /// Show what a client learns of pages and their hosts by visiting them, and keep it between runs.
     Topology(Box<crate::topology::TopologyArgs>),
+    /// Load one page and write its packets to a file that Wireshark opens.
+    Capture(Box<crate::capture::CaptureArgs>),
     /// Run a command behind an emulated link, in networks of its own, without root.
     #[cfg(target_os = "linux")]
     Link(Box<crate::link::LinkArgs>),

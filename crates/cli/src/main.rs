@@ -3,6 +3,7 @@
 //! * [`args`]: verbs and flags.
 //! * [`race`]: `velodrome race`.
 //! * [`agree`]: `velodrome agree`.
+//! * [`capture`]: `velodrome capture`.
 //! * `link`: `velodrome link` (Linux).
 //! * [`timers`]: `velodrome study timers`; [`mod@study`]: the studies of published experiments.
 //! * [`topology`]: `velodrome topology`.
@@ -15,6 +16,7 @@
 
 mod agree;
 mod args;
+mod capture;
 mod fetch;
 #[cfg(target_os = "linux")]
 mod link;
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Verb::Pages(args) => Ok(pages(&args)),
         Verb::Study(args) => study(&args).map_err(said),
         Verb::Topology(args) => topology::topology(&args).map_err(said),
+        Verb::Capture(args) => capture::capture(&args).map_err(said),
         #[cfg(target_os = "linux")]
         Verb::Link(args) => Ok(link::link(&args)),
         Verb::Fetch(args) => fetch::fetch(&args),
@@ -129,7 +132,7 @@ fn man() -> Exit {
     let mut command = Cli::command();
     command.build();
     let verbs = command.get_subcommands().filter(|verb| {
-        ["race", "agree", "pages", "topology", "link", "fetch", "serve"].contains(&verb.get_name())
+        ["race", "agree", "pages", "topology", "capture", "link", "fetch", "serve"].contains(&verb.get_name())
     });
     let mut text = Vec::new();
     for command in std::iter::once(&command).chain(verbs) {

@@ -10,6 +10,7 @@
 //! * [`race`]: a plan from beginning to end; [`run`]: its loads on several threads, in order; [`folder`]: what was
 //!   finished survives an interruption.
 //! * [`agree`]: how far the virtual world is from the live one; [`world`]: both behind one door.
+//! * [`capture`]: one load as a packet capture.
 //! * [`topology`]: what a client learns by visiting pages, kept between runs.
 //! * [`critical`]: where a page load time went. [`stats`]: medians, means, and how sure they are.
 //!
@@ -27,6 +28,7 @@
 //! interval; leave computation and dependencies in (Wang et al., "How Speedy is SPDY?", NSDI 2014).
 
 pub mod agree;
+pub mod capture;
 mod compare;
 pub mod critical;
 pub mod error;

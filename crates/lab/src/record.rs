@@ -90,6 +90,7 @@ pub fn setup(
         memory: load::Memory::default(),
         keeps_progress: false,
         keeps_packets: false,
+        keeps_bytes: false,
         faults: load::Faults::default(),
         servers,
         ipv6,

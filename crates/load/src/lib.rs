@@ -16,6 +16,7 @@ mod setup;
 mod tabs;
 mod technique;
 mod traffic;
+mod wire;
 
 use base::{Duration, Instant};
 
@@ -27,6 +28,7 @@ pub use setup::{HostRtt, Setup, TlsScope};
 pub use tabs::Tabs;
 pub use technique::{HostStanding, KeptSettings, KnownPage, Memory, Techniques};
 pub use traffic::Traffic;
+pub use wire::{Sighting, Stream, Wire};
 
 /// What came of one load.
 #[derive(Clone, PartialEq, Debug)]
@@ -62,6 +64,8 @@ pub struct Load {
     /// Every segment of every connection, in the order in which they left; only if [`Setup::keeps_packets`] is set. Not known in the
     /// live world, where it is empty.
     pub packets: Vec<Packet>,
+    /// What crossed, byte for byte and in order; only if [`Setup::keeps_bytes`] is set. Not known in the live world.
+    pub wire: Option<Wire>,
     /// What the browser remembers of it, and of what [`Setup::memory`] held.
     pub memory: Memory,
     /// Resources that were not had at the first try, or not at all: what was tried, and what happened. In the page's order.

@@ -55,6 +55,8 @@ pub struct Setup {
     pub keeps_progress: bool,
     /// Whether [`Load::packets`](crate::Load::packets) is kept. No unless set: it is large.
     pub keeps_packets: bool,
+    /// Whether [`Load::wire`](crate::Load::wire) is kept, and [`Load::packets`](crate::Load::packets) with it. No unless set.
+    pub keeps_bytes: bool,
 }
 
 impl Setup {
@@ -85,6 +87,7 @@ impl Setup {
             tabs: Tabs::default(),
             keeps_progress: false,
             keeps_packets: false,
+            keeps_bytes: false,
         }
     }
 }

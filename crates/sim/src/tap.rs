@@ -6,7 +6,7 @@
 mod dissect;
 
 use base::{Chunk, Instant};
-use load::Packet;
+use load::{Packet, Setup, Sighting, Wire};
 
 use crate::queue::Side;
 use dissect::Stream;
@@ -17,6 +17,8 @@ pub(crate) struct Tap {
     packets: Vec<Packet>,
     /// Both streams of each connection that has written something.
     streams: Vec<Option<[Stream; 2]>>,
+    /// The bytes and the order of things, if they were asked for.
+    wire: Option<Wire>,
 }
 
 /// What its streams have, of a connection.
@@ -28,6 +30,12 @@ pub(crate) struct Speaks {
 }
 
 impl Tap {
+    /// A tap, if the setup wants one.
+    pub fn of(setup: &Setup) -> Option<Self> {
+        let wire = setup.keeps_bytes.then(Wire::default);
+        (setup.keeps_packets || setup.keeps_bytes).then(|| Self { wire, ..Self::default() })
+    }
+
     /// An end of a connection hands bytes to TCP.
     pub fn wrote(&mut self, connection: u32, side: Side, speaks: Speaks, chunk: &Chunk) {
         let index = connection as usize;
@@ -37,6 +45,10 @@ impl Tap {
         let streams =
             self.streams[index].get_or_insert_with(|| [true, false].map(|up| Stream::new(up, speaks)));
         streams[side as usize].feed(chunk);
+        if let Some(wire) = &mut self.wire {
+            wire.streams.resize_with(wire.streams.len().max(index + 1), Default::default);
+            wire.streams[index][side as usize].push(chunk.clone());
+        }
     }
 
     /// A segment leaves; its number here.
@@ -49,16 +61,26 @@ impl Tap {
             streams[side as usize].carried(from, from + u64::from(segment.len))
         });
         self.packets.push(Packet { connection, up, left: at, arrived: None, segment, carries });
-        self.packets.len() as u32 - 1
+        let number = self.packets.len() as u32 - 1;
+        self.saw(Sighting::Left(number));
+        number
     }
 
     /// A segment has reached the other end.
     pub fn arrived(&mut self, at: Instant, number: u32) {
         self.packets[number as usize].arrived = Some(at);
+        self.saw(Sighting::Arrived(number));
     }
 
-    /// What was seen, in the order in which it left.
-    pub fn into_packets(self) -> Vec<Packet> {
-        self.packets
+    /// Something happens that is told in its order.
+    pub fn saw(&mut self, sighting: Sighting) {
+        if let Some(wire) = &mut self.wire {
+            wire.sightings.push(sighting);
+        }
+    }
+
+    /// What was seen, in the order in which it left; and its bytes.
+    pub fn into_parts(self) -> (Vec<Packet>, Option<Wire>) {
+        (self.packets, self.wire)
     }
 }

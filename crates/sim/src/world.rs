@@ -158,7 +158,7 @@ impl<'p> World<'p> {
             faults,
             rng,
             past: Past::default(),
-            tap: setup.keeps_packets.then(Tap::default),
+            tap: Tap::of(setup),
             fault: None,
         }
     }
@@ -187,7 +187,11 @@ impl<'p> World<'p> {
                 while let Some(crossing) = self.down.pop(now) {
                     match crossing {
                         Crossing::Tcp(packet) => self.arrive(packet, Side::Client),
-                        Crossing::Name { host, .. } => self.answered(host),
+                        Crossing::Name { host, .. } => {
+                            let address = address(self.hosts[host as usize].address);
+                            self.note(load::Sighting::Answer { at: now, host, address });
+                            self.answered(host);
+                        }
                     }
                 }
                 self.events.arm_down(self.down.next_time());
@@ -309,12 +313,20 @@ impl<'p> World<'p> {
         match step {
             Step::Ask(again) => {
                 let len = question_len(&self.page.hosts[host as usize].name);
+                self.note(load::Sighting::Question { at: self.now, host });
                 self.enter_up(Crossing::Name { host, len });
                 self.events.push(again, Event::Lookup { host });
             }
             Step::Known(at) => self.events.push(at, Event::Resolved { host }),
             Step::GiveUp => self.browser.handle_resolved(self.now, host, false),
             Step::Done => {}
+        }
+    }
+
+    /// Tells the tap, if there is one.
+    fn note(&mut self, sighting: load::Sighting) {
+        if let Some(tap) = &mut self.tap {
+            tap.saw(sighting);
         }
     }
 
@@ -456,6 +468,7 @@ impl<'p> World<'p> {
         for connection in requests.iter_mut().map(|r| &mut r.connection).chain(of_troubles) {
             *connection = connection.map(|id| self.past.world_id(id));
         }
+        let (packets, wire) = self.tap.take().map_or_else(Default::default, Tap::into_parts);
         Load {
             outcome: missing.map_or(Outcome::Complete, Outcome::Incomplete),
             moments: *self.browser.moments(),
@@ -470,7 +483,8 @@ impl<'p> World<'p> {
             unread_max: self.browser.client().unread_max(),
             ahead: self.browser.ahead_tally(),
             progress: self.browser.client().progress().copied().collect(),
-            packets: self.tap.take().map_or_else(Vec::new, Tap::into_packets),
+            packets,
+            wire,
             memory: self.setup.remembered(&self.browser),
             troubles,
             repeated: self.servers.iter().flat_map(origin::Server::repeats).collect(),

@@ -259,6 +259,7 @@ impl Running<'_, '_> {
             ahead: browser.ahead_tally(),
             progress: browser.client().progress().copied().collect(),
             packets: Vec::new(),
+            wire: None,
             memory: self.driver.setup.remembered(browser),
             troubles: browser.troubles(),
             repeated: Vec::new(),
