@@ -2,7 +2,7 @@
 
 use base::{Duration, Instant};
 use client::Transport;
-use load::{Carried, Load, Packet, Setup};
+use load::{Carried, Load, Packet, Setup, Sighting};
 use page::{Cause, Host, Kind, Page, Resource};
 use tls::Message;
 
@@ -71,5 +71,16 @@ fn a_load_is_the_same_with_and_without_the_tap() {
     let with = tapped(Transport::Http1, |_| ());
     let without = tapped(Transport::Http1, |setup| setup.keeps_packets = false);
     assert!(without.packets.is_empty() && !with.packets.is_empty());
-    assert_eq!(Load { packets: Vec::new(), ..with }, without);
+    assert_eq!(Load { packets: Vec::new(), ..with.clone() }, without);
+    let bytes = tapped(Transport::Http1, |setup| (setup.keeps_packets, setup.keeps_bytes) = (false, true));
+    let wire = bytes.wire.as_ref().expect("it was asked for");
+    let seen = bytes.packets.iter().map(|p| 1 + usize::from(p.arrived.is_some())).sum::<usize>();
+    assert_eq!(
+        wire.sightings.iter().filter(|s| matches!(s, Sighting::Left(_) | Sighting::Arrived(_))).count(),
+        seen
+    );
+    let written = wire.streams.iter().flatten().map(load::Stream::len).sum::<u64>();
+    let arrived = bytes.connections.iter().map(|c| c.client.bytes_received + c.server.bytes_received);
+    assert_eq!(written, arrived.sum::<u64>(), "nothing was lost, and all was read");
+    assert_eq!(Load { wire: None, ..bytes }, with);
 }

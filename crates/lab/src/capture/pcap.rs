@@ -219,3 +219,88 @@ fn ip_v6(
 fn invalid(what: &impl std::fmt::Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use super::*;
+
+    /// The Internet checksum (RFC 1071), by its definition.
+    fn sum(parts: &[&[u8]]) -> u16 {
+        let bytes: Vec<u8> = parts.concat();
+        let words = bytes.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0)));
+        let sum = words.fold(0, |sum, word| (sum + word) % 0xffff);
+        !(sum as u16)
+    }
+
+    /// The only packet of a file, behind its record's header.
+    fn packet(write: impl FnOnce(&mut Writer<&mut Vec<u8>>) -> io::Result<()>) -> Vec<u8> {
+        let mut file = Vec::new();
+        let mut writer = Writer::new(&mut file).unwrap();
+        write(&mut writer).unwrap();
+        let (packets, bytes) = writer.finish().unwrap();
+        assert_eq!((packets, bytes as usize), (1, file.len() - 40));
+        assert_eq!(file[..4], [0x4d, 0x3c, 0xb2, 0xa1]);
+        assert_eq!((file[20], &file[24..28], &file[28..32]), (101, &[3, 0, 0, 0][..], &[7, 0, 0, 0][..]));
+        file.split_off(40)
+    }
+
+    fn at() -> Instant {
+        Instant::ZERO + base::Duration::from_nanos(3_000_000_007)
+    }
+
+    fn ends(ip: impl Into<IpAddr>) -> [SocketAddr; 2] {
+        let ip = ip.into();
+        [SocketAddr::new(ip, 50_000), SocketAddr::new(ip, 80)]
+    }
+
+    #[test]
+    fn a_header_has_its_fields_where_they_belong_and_sums_to_nothing() {
+        let [from, to] = ends(Ipv4Addr::LOCALHOST);
+        let segment = Segment { seq: 0x0102_0304, ack: Some(9), window: 77, fin: true, ..Segment::default() };
+        let packet = packet(|w| w.tcp(at(), from, to, &segment, b"odd"));
+        let (ip, tcp) = packet.split_at(20);
+        assert_eq!(ip[..10], [0x45, 0, 0, 43, 0, 0, 0x40, 0, 64, 6]);
+        assert_eq!(sum(&[ip]), 0xffff, "what is summed with its checksum gives zero");
+        assert_eq!(tcp[..16], [0xc3, 0x50, 0, 80, 1, 2, 3, 4, 0, 0, 0, 9, 0x50, 0x11, 0, 77]);
+        assert_eq!(&tcp[20..], b"odd");
+        assert_eq!(sum(&[&ip[12..], &[0, 6, 0, tcp.len() as u8], tcp]), 0xffff);
+    }
+
+    #[test]
+    fn the_checksums_of_ipv6_and_of_datagrams_hold() {
+        let [from, to] = ends(Ipv6Addr::LOCALHOST);
+        let packet6 = packet(|w| w.tcp(at(), from, to, &Segment::default(), b"even"));
+        assert_eq!(packet6[..8], [0x60, 0, 0, 0, 0, 24, 6, 64]);
+        assert_eq!(sum(&[&packet6[8..40], &[0, 0, 0, 24, 0, 0, 0, 6], &packet6[40..]]), 0xffff);
+        let [from, to] = ends(Ipv4Addr::LOCALHOST);
+        let packet4 = packet(|w| w.udp(at(), from, to, b"odd"));
+        assert_eq!(packet4.len(), 31);
+        assert_eq!(sum(&[&packet4[12..20], &[0, 17, 0, 11], &packet4[20..]]), 0xffff);
+    }
+
+    #[test]
+    fn options_are_laid_out_as_linux_has_them_and_as_long_as_the_model_counts() {
+        let syn =
+            |sack_permitted, window_scaling| tcp::SynOptions { mss: 1_460, sack_permitted, window_scaling };
+        let timestamps = Some(tcp::Timestamps { value: 1, echo: 2 });
+        let [from, to] = ends(Ipv4Addr::LOCALHOST);
+        for timestamps in [timestamps, None] {
+            for offer in [None, Some(syn(true, true)), Some(syn(true, false)), Some(syn(false, true))] {
+                let model = tcp::Segment { timestamps, syn_options: offer, ..tcp::Segment::default() };
+                let options = Options { syn: offer.map(|o| (o, 7)), timestamps, sack: Vec::new() };
+                let segment = Segment { options, ..Segment::default() };
+                let packet = packet(|w| w.tcp(at(), from, to, &segment, &[]));
+                assert_eq!(packet.len() as u32, model.wire_len(), "{model:?} {offer:?}");
+            }
+        }
+        let options = Options { syn: Some((syn(true, true), 7)), timestamps, sack: Vec::new() };
+        let whole = packet(|w| w.tcp(at(), from, to, &Segment { options, ..Segment::default() }, &[]));
+        let wanted = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 3, 3, 7];
+        assert_eq!(whole[40..], wanted);
+        let options = Options { timestamps, sack: vec![(1, 2), (3, 4), (5, 6)], ..Options::default() };
+        let sack = packet(|w| w.tcp(at(), from, to, &Segment { options, ..Segment::default() }, &[]));
+        assert_eq!((sack.len(), &sack[52..64]), (80, &[1, 1, 5, 26, 0, 0, 0, 1, 0, 0, 0, 2][..]));
+    }
+}
