@@ -180,9 +180,11 @@ impl World<'_> {
                 }
             };
             let Some(chunk) = chunk else {
-                let (cwnd, in_flight) = (end.tcp.stats().cwnd, end.tcp.segments_in_flight());
-                if side == Side::Server && self.servers[server].note_cwnd(at_server, cwnd, in_flight) {
-                    continue; // it says so
+                if side == Side::Server && self.setup.techniques.kept_cwnd.is_some() {
+                    let (cwnd, in_flight) = (end.tcp.stats().cwnd, end.tcp.segments_in_flight());
+                    if self.servers[server].note_cwnd(at_server, cwnd, in_flight) {
+                        continue; // it says so
+                    }
                 }
                 break;
             };
@@ -196,7 +198,7 @@ impl World<'_> {
             }
             entry.end(side).write(chunk);
         }
-        if side == Side::Server {
+        if side == Side::Server && !self.faults.is_empty() {
             self.reset_if_broken(id);
         }
         let entry = &mut self.connections[id as usize];
