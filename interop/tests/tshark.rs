@@ -207,7 +207,7 @@ fn captured(version: Version, number: usize, said: &Said) -> PathBuf {
     capture.connection(client, server, said.iter().map(|(up, bytes)| (*up, &bytes[..])));
     let name = format!("{}-{number}.pcap", version.protocol_id().replace('/', "-"));
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::write(&file, capture.bytes()).unwrap();
+    std::fs::write(&file, capture.into_bytes()).unwrap();
     file
 }
 

@@ -20,7 +20,9 @@ use crate::{Exit, print};
 const SIZE: &str = "\
 The load is that of `velodrome race` with the same page, network, transport, techniques and seed, its first run. The file has every byte \
 that crossed at that end: about as many as the table of a race says, and 16 more a packet. It cannot be longer than what the link \
-carries until the load is given up (--give-up).";
+carries until the load is given up (--give-up). Bodies, and what TLS would compute, are filler: docs/model.md says what else is made up.\n\n\
+Where packets were lost, Wireshark reads what is above TCP with its preference tcp.reassemble_out_of_order (tshark -o \
+tcp.reassemble_out_of_order:TRUE).";
 
 /// `velodrome capture`.
 #[derive(Args, Debug)]

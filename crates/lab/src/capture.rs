@@ -219,12 +219,10 @@ impl<'c, W: Write> Pen<'c, W> {
         {
             // The SYN is number 0, byte `i` of the stream number `1 + i`.
             let start = segment.seq.saturating_sub(1);
-            for (offset, chunk) in
-                streams[usize::from(!packet.up)].range(start..start + u64::from(segment.len))
-            {
+            for (_, chunk) in streams[usize::from(!packet.up)].range(start..start + u64::from(segment.len)) {
                 match chunk {
                     Chunk::Bytes(bytes) => self.payload.extend_from_slice(&bytes),
-                    Chunk::Body(range) => filler::write(range, offset, &mut self.payload),
+                    Chunk::Body(range) => filler::write(range, &mut self.payload),
                 }
             }
         }

@@ -175,6 +175,11 @@ impl<W: Write> Writer<W> {
         self.out.write_all(&self.packet)
     }
 
+    /// What it was written to.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
     /// Ends the file: how many packets it has, and their bytes.
     ///
     /// # Errors
