@@ -90,10 +90,12 @@ impl Segment {
     /// The RST with which a host answers a segment that no connection of its own takes (RFC 9293 §3.5.2). `None` if
     /// the segment is itself a RST.
     pub fn refusal(&self) -> Option<Segment> {
+        // It stands where the other end expects the next byte; to an end that has said nothing of it, it says what it answers.
+        let (seq, ack) = if self.flags.ack { (self.ack, None) } else { (0, Some(self.end())) };
         (!self.flags.rst).then(|| Segment {
-            seq: if self.flags.ack { self.ack } else { 0 },
-            ack: self.end(),
-            flags: Flags { rst: true, ack: true, ..Flags::default() },
+            seq,
+            ack: ack.unwrap_or(0),
+            flags: Flags { rst: true, ack: ack.is_some(), ..Flags::default() },
             ..Segment::default()
         })
     }
@@ -210,6 +212,14 @@ mod tests {
         }
         assert!(!ack.sack.push(50..60), "no fourth block fits beside timestamps");
         assert_eq!(ack.wire_len(), 80);
+    }
+
+    #[test]
+    fn a_refusal_stands_where_an_acknowledgement_pointed_and_acknowledges_nothing_then() {
+        let flags = Flags { ack: true, ..Flags::default() };
+        let stray = Segment { seq: 7, len: 10, ack: 99, flags, ..Segment::default() };
+        let rst = stray.refusal().unwrap();
+        assert_eq!((rst.seq, rst.ack, rst.flags.rst, rst.flags.ack), (99, 0, true, false));
     }
 
     #[test]
