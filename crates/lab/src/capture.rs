@@ -6,7 +6,7 @@
 //!
 //! Headers say what the model's segments say: numbers from an initial sequence number of each connection's own, windows scaled, SACK
 //! blocks, timestamps. Heads, frames and header blocks are what the engines wrote. What nobody looks into in the virtual world, bodies and
-//! all that TLS computes, is [filler](mod@filler). What TLS protects is not enciphered.
+//! all that TLS computes, is filler. What TLS protects is not enciphered.
 //!
 //! `docs/model.md` has what else is not as in a capture of the real thing.
 
