@@ -1,9 +1,12 @@
 //! What an earlier visit or a server knows in advance, against the network's arithmetic: server hints, prefetching, and congestion windows
 //! that SPDY clients keep.
 
+mod common;
+
 use base::{Bitrate, Duration};
 use browser::{Foresight, Known};
 use client::Transport;
+use common::{RTT_MS, fast};
 use load::{KnownPage, Load, Memory, Outcome, Setup};
 use page::hint::Form;
 use page::{Cause, Host, Kind, Page, Resource, ScriptMode};
@@ -11,7 +14,6 @@ use page::{Cause, Host, Kind, Page, Resource, ScriptMode};
 const SPDY: [Transport; 2] = [Transport::Spdy(spdy::Version::V2), Transport::Spdy(spdy::Version::V3_1)];
 const ALL: [Transport; 3] = [Transport::Http1, SPDY[0], SPDY[1]];
 const FORMS: [Form; 2] = [Form::Subresources, Form::Preload];
-const RTT_MS: f64 = 100.0;
 
 /// What a cache may keep for a day.
 fn kept(host: u32, path: &str, kind: Kind, cause: Cause) -> Resource {
@@ -37,26 +39,15 @@ fn chain() -> Page {
     page_of([kept(0, "/style.css", Kind::Style, in_document()), kept(0, "/font", Kind::Font, font)])
 }
 
-/// 100 ms of round trip on a link so fast that only round trips take time.
-fn setup(transport: Transport) -> Setup {
-    let mut setup = Setup::new(transport);
-    for path in [&mut setup.down, &mut setup.up] {
-        path.delay = Duration::from_millis_f64(RTT_MS / 2.0);
-        path.rate = link::Rate::Constant(Bitrate::from_kbps(1_000_000_000).expect("not zero"));
-        path.queue.limit_bytes = 1 << 30;
-    }
-    setup
-}
-
 fn hinting(transport: Transport, form: Form) -> Setup {
-    let mut setup = setup(transport);
+    let mut setup = fast(transport);
     setup.techniques.hints = Some(form);
     setup
 }
 
 /// A browser that has visited `page` before.
 fn remembering(page: &Page, transport: Transport) -> Setup {
-    let mut setup = setup(transport);
+    let mut setup = fast(transport);
     setup.techniques.prefetch = true;
     setup.memory = load(page, &setup).memory;
     setup
@@ -69,7 +60,7 @@ fn load(page: &Page, setup: &Setup) -> Load {
 }
 
 fn trips(load: &Load) -> f64 {
-    (load.plt().expect("loaded").as_millis_f64() / RTT_MS * 10.0).round() / 10.0
+    (load.plt().expect("loaded").as_millis_f64() / RTT_MS as f64 * 10.0).round() / 10.0
 }
 
 /// Requests that went out.
@@ -83,7 +74,7 @@ fn sent(load: &Load) -> u32 {
 fn a_hint_saves_the_round_trip_in_which_a_style_sheet_would_name_its_font() {
     for form in FORMS {
         for transport in SPDY {
-            assert_eq!(trips(&load(&chain(), &setup(transport))), 4.0);
+            assert_eq!(trips(&load(&chain(), &fast(transport))), 4.0);
             let load = load(&chain(), &hinting(transport, form));
             assert_eq!(trips(&load), 3.0);
             let ahead = load.requests[2].ahead.expect("asked for ahead");
@@ -91,7 +82,7 @@ fn a_hint_saves_the_round_trip_in_which_a_style_sheet_would_name_its_font() {
             assert_eq!(load.requests[2].record.discovered, Some(ahead.asked));
             assert!(ahead.asked < ahead.needed.expect("used"), "the page came to it later");
         }
-        assert_eq!(trips(&load(&chain(), &setup(Transport::Http1))), 4.0);
+        assert_eq!(trips(&load(&chain(), &fast(Transport::Http1))), 4.0);
         assert_eq!(trips(&load(&chain(), &hinting(Transport::Http1, form))), 4.0);
     }
 }
@@ -108,7 +99,7 @@ fn what_is_prefetched_comes_with_the_document() {
 #[test]
 fn prefetch_knows_nothing_at_the_first_visit() {
     for transport in ALL {
-        let mut first = setup(transport);
+        let mut first = fast(transport);
         let without = load(&chain(), &first);
         first.techniques.prefetch = true;
         let with = load(&chain(), &first);
@@ -141,7 +132,7 @@ fn what_is_asked_for_ahead_is_never_asked_for_twice() {
 fn a_hint_costs_its_bytes_on_the_wire() {
     let head = |setup: &Setup| load(&chain(), setup).requests[0].head_bytes_down;
     let value = "text/css; /style.css; font/woff; /font";
-    let more = |transport, form| head(&hinting(transport, form)) - head(&setup(transport));
+    let more = |transport, form| head(&hinting(transport, form)) - head(&fast(transport));
     assert_eq!(
         more(Transport::Http1, Form::Subresources),
         ("X-Subresources: \r\n".len() + value.len()) as u64
@@ -153,7 +144,7 @@ fn a_hint_costs_its_bytes_on_the_wire() {
         assert!((10..value.len() as u64 + 20).contains(&compressed), "{compressed} bytes");
     }
     let up = |setup: &Setup| load(&chain(), setup).requests[0].head_bytes_up;
-    let asks = up(&hinting(Transport::Http1, Form::Subresources)) - up(&setup(Transport::Http1));
+    let asks = up(&hinting(Transport::Http1, Form::Subresources)) - up(&fast(Transport::Http1));
     assert_eq!(asks, "X-Subresource: enabled\r\n".len() as u64, "who wants hints says so");
 }
 
@@ -203,7 +194,7 @@ fn what_is_asked_for_ahead_keeps_its_priority() {
 #[test]
 fn what_the_page_never_comes_to_is_wasted() {
     for transport in ALL {
-        let mut setup = setup(transport);
+        let mut setup = fast(transport);
         setup.techniques.prefetch = true;
         let known = |path| Known { url: format!("http://www.a.example{path}"), kind: Kind::Image };
         let elsewhere = Known { url: "http://gone.example/".into(), kind: Kind::Image };
@@ -231,7 +222,7 @@ fn what_the_page_never_comes_to_is_wasted() {
 #[test]
 fn what_is_pushed_and_in_the_cache_is_wasted() {
     for transport in SPDY {
-        let mut setup = setup(transport);
+        let mut setup = fast(transport);
         setup.techniques.push = true;
         let first = load(&chain(), &setup).ahead;
         assert_eq!((first.pushed, first.used, first.wasted_bytes), (2, 2, 0));
@@ -261,7 +252,7 @@ fn large() -> Page {
 
 /// A client that a server has told of its window, which was wider than `most` at the end.
 fn keeping(transport: Transport, most: u32) -> Setup {
-    let mut setup = setup(transport);
+    let mut setup = fast(transport);
     setup.techniques.kept_cwnd = Some(most);
     setup.memory = load(&large(), &setup).memory;
     setup
@@ -271,9 +262,9 @@ fn keeping(transport: Transport, most: u32) -> Setup {
 #[test]
 fn a_kept_window_is_what_the_next_session_begins_with() {
     for transport in SPDY {
-        assert_eq!(trips(&load(&large(), &setup(transport))), 7.0);
+        assert_eq!(trips(&load(&large(), &fast(transport))), 7.0);
         for most in [20, 40, 80] {
-            let mut configured = setup(transport);
+            let mut configured = fast(transport);
             configured.server_tcp.initial_cwnd = most;
             let expected = trips(&load(&large(), &configured));
             assert!(expected < 7.0);
@@ -285,7 +276,7 @@ fn a_kept_window_is_what_the_next_session_begins_with() {
 #[test]
 fn a_kept_window_is_of_no_use_at_the_first_visit_nor_to_http() {
     for transport in ALL {
-        let mut first = setup(transport);
+        let mut first = fast(transport);
         let without = load(&large(), &first);
         assert_eq!(without.memory.settings, [], "nothing is kept that nobody asked for");
         first.techniques.kept_cwnd = Some(128);
@@ -296,7 +287,7 @@ fn a_kept_window_is_of_no_use_at_the_first_visit_nor_to_http() {
     }
     assert_eq!(
         trips(&load(&large(), &keeping(Transport::Http1, 128))),
-        trips(&load(&large(), &setup(Transport::Http1)))
+        trips(&load(&large(), &fast(Transport::Http1)))
     );
 }
 

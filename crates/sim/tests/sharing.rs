@@ -1,12 +1,14 @@
 //! What hosts share when they are one party's, and what servers push: loads of pages made for it.
 
-use base::{Bitrate, Duration};
+mod common;
+
+use base::Duration;
 use client::{Deployment, Ownership, Transport};
+use common::{RTT_MS, fast};
 use load::{HostRtt, Load, Outcome, Setup, TlsScope};
 use page::{Cause, Host, Kind, Page, Resource, ScriptMode};
 
 const SPDY: Transport = Transport::Spdy(spdy::Version::V3_1);
-const RTT_MS: f64 = 100.0;
 
 /// A page of `www.a.example` with a style sheet of it, three images of `i.a.example` and one of `www.b.example`.
 fn page() -> Page {
@@ -29,14 +31,9 @@ fn page() -> Page {
     Page::new("test", hosts.iter().map(secured).collect(), resources).expect("a valid page")
 }
 
-/// 100 ms of round trip on a link so fast that only round trips take time.
+/// The [`fast`] link, with TLS where it was recorded.
 fn setup(transport: Transport) -> Setup {
-    let mut setup = Setup::new(transport);
-    for path in [&mut setup.down, &mut setup.up] {
-        path.delay = Duration::from_millis_f64(RTT_MS / 2.0);
-        path.rate = link::Rate::Constant(Bitrate::from_kbps(1_000_000_000).expect("not zero"));
-        path.queue.limit_bytes = 1 << 30;
-    }
+    let mut setup = fast(transport);
     setup.tls = Some(tls::Config::new(tls::Mode::Tls13Full));
     setup.tls_scope = TlsScope::Recorded;
     setup
@@ -116,7 +113,7 @@ fn what_a_document_is_sure_to_need_comes_with_it() {
     let pushed = load(&setup);
     let complete = |load: &Load| load.requests[1].record.complete.unwrap();
     let earlier = complete(&asked).since(complete(&pushed)).as_millis_f64();
-    assert!((earlier - RTT_MS).abs() < 1.0, "{earlier} ms");
+    assert!((earlier - RTT_MS as f64).abs() < 1.0, "{earlier} ms");
     assert_eq!(pushed.requests[1].head_bytes_up, 0);
     let requests = |load: &Load| load.connections.iter().map(|c| c.record.requests).collect::<Vec<_>>();
     assert_eq!(

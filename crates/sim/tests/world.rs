@@ -1,12 +1,14 @@
 //! What a load costs, against what the network's arithmetic says it must cost; and what two loads have in common.
 
+mod common;
+
 use base::{Bitrate, Duration, Instant};
 use client::Transport;
+use common::{RTT_MS, fast};
 use load::{HostRtt, Load, Outcome, Setup, TlsScope};
 use page::{Cause, Host, Kind, Page, Resource, ScriptMode};
 
 const SPDY: Transport = Transport::Spdy(spdy::Version::V3_1);
-const RTT_MS: u64 = 100;
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -24,17 +26,6 @@ fn page(len: u64, images: &[(u32, u64)]) -> Page {
     let rest = (1..).zip(images).map(|(n, (host, len))| image(*host, n, *len));
     let hosts = (0..hosts).map(|i| Host::new(format!("host{i}.example"))).collect();
     Page::new("test", hosts, std::iter::once(document).chain(rest).collect()).expect("a valid page")
-}
-
-/// 100 ms of round trip on a link so fast that only round trips take time.
-fn fast(transport: Transport) -> Setup {
-    let mut setup = Setup::new(transport);
-    for path in [&mut setup.down, &mut setup.up] {
-        path.delay = ms(RTT_MS / 2);
-        path.rate = link::Rate::Constant(Bitrate::from_kbps(1_000_000_000).expect("not zero"));
-        path.queue.limit_bytes = 1 << 30;
-    }
-    setup
 }
 
 /// 2 Mbit/s down, 386 kbit/s up.
