@@ -10,7 +10,7 @@
 //! groups first (sched(7), "The autogroup feature"). `nice` then says something between programs of one session only: a rival
 //! of nice 19 in another session, as one started from another terminal or by a desktop is, takes as much as one of nice 0. What says
 //! something between sessions is the group's own nice value, in `/proc/PID/autogroup`. So each rival is measured both ways where there
-//! are such groups.
+//! are such groups. None of it holds of programs that a cgroup's CPU controller has: the cgroup has precedence.
 //!
 //! The one in front is subject to all of this itself: [`own`] says how it is scheduled, as scores beside rivals of other sessions are
 //! those of an ordinary session only where its group and itself have a nice value of 0.
@@ -124,7 +124,7 @@ pub struct Standing {
     pub policy: String,
     /// Its nice value, −20 to 19.
     pub nice: i32,
-    /// That of its session's group; `None` where sessions are no groups.
+    /// That of its session's group; `None` where sessions are no groups, or its own is none.
     pub group_nice: Option<i32>,
 }
 
@@ -154,19 +154,23 @@ pub fn own() -> io::Result<Standing> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let stat = Stat::parse(&stat).ok_or_else(|| not_so("/proc/self/stat"))?;
     // A kernel without groups has no such file. One whose groups are switched off has it, and heeds it not.
-    let group_nice = match fs::read_to_string("/proc/self/autogroup") {
-        Ok(text) if autogroups() == Some(true) => {
-            Some(group_nice(&text).ok_or_else(|| not_so("/proc/self/autogroup"))?)
-        }
-        _ => None,
+    let text = match autogroups() {
+        Some(true) => fs::read_to_string("/proc/self/autogroup").unwrap_or_default(),
+        _ => String::new(),
     };
+    let group_nice = group_nice(&text).ok_or_else(|| not_so("/proc/self/autogroup"))?;
     Ok(Standing { policy: policy(stat.policy), nice: stat.nice, group_nice })
 }
 
-/// The nice value in `/autogroup-25 nice 0`.
-fn group_nice(text: &str) -> Option<i32> {
+/// The nice value in `/autogroup-25 nice 0`, and `Some(None)` if the text is empty: that is a session which is no group, as the one in which
+/// the machine began is none.
+fn group_nice(text: &str) -> Option<Option<i32>> {
+    if text.is_empty() {
+        return Some(None);
+    }
     let (group, nice) = text.trim().rsplit_once(" nice ")?;
-    nice.parse().ok().filter(|nice| group.starts_with("/autogroup-") && (-20..=19).contains(nice))
+    let nice = nice.parse().ok().filter(|nice| (-20..=19).contains(nice))?;
+    group.starts_with("/autogroup-").then_some(Some(nice))
 }
 
 /// What sched(7) calls a policy, by its number in linux/sched.h.
@@ -354,13 +358,15 @@ mod tests {
     #[test]
     fn a_groups_nice_value_is_read_and_nothing_else_is_taken_for_one() {
         for (text, nice) in [
-            ("/autogroup-526 nice 0\n", Some(0)),
-            ("/autogroup-7 nice -15\n", Some(-15)),
-            ("/autogroup-7 nice 19", Some(19)),
+            ("/autogroup-526 nice 0\n", Some(Some(0))),
+            ("/autogroup-7 nice -15\n", Some(Some(-15))),
+            ("/autogroup-7 nice 19", Some(Some(19))),
             ("/autogroup-7 nice 20\n", None),
             ("/autogroup-7 nice \n", None),
             ("/user.slice nice 3\n", None),
-            ("", None),
+            ("\n", None),
+            // The session in which the machine began.
+            ("", Some(None)),
         ] {
             assert_eq!(group_nice(text), nice, "{text:?}");
         }
@@ -382,10 +388,8 @@ mod tests {
         let own = own().unwrap();
         assert_eq!(own.nice, rustix::process::getpriority_process(None).unwrap());
         assert!(own.policy.starts_with("SCHED_"), "{own}");
-        assert_eq!(
-            own.group_nice.is_some(),
-            autogroups() == Some(true) && fs::exists("/proc/self/autogroup").unwrap()
-        );
+        let group = fs::read_to_string("/proc/self/autogroup").unwrap_or_default();
+        assert_eq!(own.group_nice.is_some(), autogroups() == Some(true) && !group.is_empty());
     }
 
     #[test]
