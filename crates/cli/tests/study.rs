@@ -36,7 +36,7 @@ fn what_is_learned_is_the_same_with_any_number_of_threads_and_from_a_plan() {
 fn a_switch_that_is_unknown_or_has_nothing_to_act_on_is_refused_by_name() {
     let dir = Dir::new("with-bad");
     let cases = [
-        (&["--with", "warp"][..], "'warp' is no switch; there are false-start, preconnect="),
+        (&["--with", "warp"][..], "'warp' is no switch; there are false-start, preconnect, "),
         (&["--with", "racing=0"], "'racing=0' is not how racing is switched: racing[=MS]"),
         (&["--with", "false-start"], "network 'seed' has TLS 'none'"),
         (&["--with", "racing=100", "--with", "racing"], "'racing=250' contradicts 'racing=100'"),

@@ -286,14 +286,28 @@ fn policy_name(policy: Preconnect) -> &'static str {
     }
 }
 
+/// No switch has this name: the one that was meant, if two letters tell them apart, or else all.
+fn unknown(name: &str) -> Unknown {
+    let distance = |s: &Switch| strsim::osa_distance(name, s.name);
+    let near = SWITCHES.iter().filter(|s| distance(s) <= 2).min_by_key(|s| distance(s));
+    Unknown(match near {
+        Some(Switch { name: meant, values, .. }) => {
+            format!("'{name}' is no switch; '{meant}{values}' is one")
+        }
+        None => {
+            let known: Vec<_> = SWITCHES.iter().map(|s| s.name).collect();
+            format!("'{name}' is no switch; there are {} (velodrome race --help)", known.join(", "))
+        }
+    })
+}
+
 impl FromStr for Technique {
     type Err = Unknown;
 
     fn from_str(s: &str) -> Result<Self, Unknown> {
         let (name, value) = s.split_once('=').map_or((s, None), |(name, value)| (name, Some(value)));
         let Some(switch) = SWITCHES.iter().find(|switch| switch.name == name) else {
-            let known: Vec<_> = SWITCHES.iter().map(|s| format!("{}{}", s.name, s.values)).collect();
-            return Err(Unknown(format!("'{s}' is no switch; there are {}", known.join(", "))));
+            return Err(unknown(name));
         };
         read(name, value).ok_or_else(|| {
             Unknown(format!("'{s}' is not how {name} is switched: {}{}", switch.name, switch.values))

@@ -170,7 +170,8 @@ fn what_is_written_is_read() {
 #[test]
 fn an_unknown_switch_or_value_is_named_beside_what_there_is() {
     let says = |text: &str| text.parse::<Technique>().unwrap_err().to_string();
-    assert!(says("warp").starts_with("'warp' is no switch; there are false-start, preconnect=learned|"));
+    assert!(says("warp").starts_with("'warp' is no switch; there are false-start, preconnect, visits, "));
+    assert_eq!(says("hnts=x"), "'hnts' is no switch; 'hints[=subresources|preload]' is one");
     for bad in ["preconnect", "preconnect=all", "racing=0", "racing=x", "visits", "visits=0", "visits=101"] {
         let name = bad.split('=').next().unwrap();
         assert!(says(bad).starts_with(&format!("'{bad}' is not how {name} is switched: {name}")), "{bad}");
