@@ -28,7 +28,7 @@ test: tools
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy -p velodrome -p velodrome-live --all-targets --locked -- -D warnings
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
-	$(CARGO) test --workspace --all-features --locked
+	$(CARGO) test --workspace --all-features --locked --no-fail-fast
 	$(MAKE) interop
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
 	$(CARGO) xtask tidy
