@@ -252,6 +252,10 @@ impl Whole {
         }
         for r in &self.successor {
             [r.hits, r.misses, r.misses_in_a_row].iter().try_for_each(|n| count("successor", (*n).into()))?;
+            // What no visit has used or left unused would be a share of nothing.
+            if r.hits == 0 && r.misses == 0 {
+                return Err(format!("successor: no visit of {} has met {}", r.page, r.host));
+            }
         }
         self.pages.iter().try_for_each(Page::check)
     }

@@ -127,6 +127,10 @@ fn a_file_that_is_no_memory_is_refused_with_what_is_wrong() {
         parse(rows.to_string().as_bytes()).unwrap_err()
     };
     assert!(twice("learned").contains("comes twice") && twice("pages").contains("comes twice"));
+    let mut unmet = learned("preconnect=successor", 1);
+    (unmet.memory.successor[0].hits, unmet.memory.successor[0].misses) = (0, 0);
+    let error = parse(&emit(&unmet)).unwrap_err();
+    assert!(error.starts_with("successor: no visit of http"), "{error}");
 }
 
 /// What three pages' hosts have shown of pipelining; some of them are no good at it.
