@@ -54,7 +54,12 @@ impl Authority {
     }
 
     /// Cannot be called.
-    pub fn issue(&self, _: &[String], _: u32) -> Result<(Identity, u32), Error> {
+    pub fn intermediate_pem(&self) -> Result<Vec<u8>, Error> {
+        match self.0 {}
+    }
+
+    /// Cannot be called.
+    pub fn issue(&self, _: &[String], _: u32, _: bool) -> Result<(Identity, u32), Error> {
         match self.0 {}
     }
 }
@@ -105,6 +110,21 @@ impl Connector {
 pub struct TlsStream(Infallible);
 
 impl TlsStream {
+    /// Cannot be called.
+    pub fn hold_certificate(&mut self) {
+        match self.0 {}
+    }
+
+    /// Cannot be called.
+    pub fn poll_certificate(&mut self) -> bool {
+        match self.0 {}
+    }
+
+    /// Cannot be called.
+    pub fn verified(&mut self) {
+        match self.0 {}
+    }
+
     /// Cannot be called.
     pub fn handshake(&mut self) -> io::Result<()> {
         match self.0 {}

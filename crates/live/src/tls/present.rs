@@ -284,6 +284,19 @@ enum End {
     Server,
 }
 
+/// How far a client has come with the server's certificate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    /// It has not come.
+    ExpectCertificate,
+    /// It has come, and nobody has been told.
+    Due,
+    /// Somebody asks about it.
+    Asked,
+    /// It is for the library to check, as nobody asks about it or all has been asked.
+    Given,
+}
+
 /// A connection under TLS.
 #[derive(Debug)]
 pub struct TlsStream {
@@ -291,6 +304,7 @@ pub struct TlsStream {
     end: End,
     /// The handshake is done, at least as far as data can be sent.
     ready: bool,
+    verdict: Verdict,
     /// How large records are to be, if that changes.
     sizer: Option<::tls::Sizer>,
     /// Bytes of a record that was begun and that the socket did not take: they must be offered again.
@@ -301,7 +315,33 @@ pub struct TlsStream {
 impl TlsStream {
     fn new(ssl: Ssl, tcp: TcpStream, end: End) -> Result<Self, Error> {
         let inner = SslStream::new(ssl, tcp).map_err(Error::about("TLS connection"))?;
-        Ok(Self { inner, end, ready: false, sizer: None, owed: 0, clock: Clock::start() })
+        let verdict = Verdict::Given;
+        Ok(Self { inner, end, ready: false, verdict, sizer: None, owed: 0, clock: Clock::start() })
+    }
+
+    /// Has a client's handshake wait when the server's certificate is there, as one does that asks an authority about it; until
+    /// [`verified`](Self::verified). To be said before the handshake begins. A handshake that resumes a session shows no certificate.
+    pub fn hold_certificate(&mut self) {
+        self.verdict = Verdict::ExpectCertificate;
+        unbound::hold_certificate(self.inner.ssl_mut(), true);
+    }
+
+    /// Whether the server's certificate has come, on a connection that [holds](Self::hold_certificate) there; true once.
+    pub fn poll_certificate(&mut self) -> bool {
+        let due = self.verdict == Verdict::Due;
+        if due {
+            self.verdict = Verdict::Asked;
+        }
+        due
+    }
+
+    /// All has been asked about the certificate: the next [`handshake`](Self::handshake) checks it, and goes on. Of no effect unless
+    /// [`poll_certificate`](Self::poll_certificate) has said that it came.
+    pub fn verified(&mut self) {
+        if self.verdict == Verdict::Asked {
+            self.verdict = Verdict::Given;
+            unbound::hold_certificate(self.inner.ssl_mut(), false);
+        }
     }
 
     /// Goes on with the handshake; done when it gives `Ok`.
@@ -318,7 +358,13 @@ impl TlsStream {
                 self.ready = true;
                 Ok(())
             }
-            Err(e) => Err(self.translate(e)),
+            Err(e) => {
+                let waits = e.code() == ErrorCode::WANT_CERTIFICATE_VERIFY;
+                if waits && self.verdict == Verdict::ExpectCertificate {
+                    self.verdict = Verdict::Due;
+                }
+                Err(self.translate(e))
+            }
         }
     }
 
@@ -397,7 +443,9 @@ impl TlsStream {
 
     fn translate(&self, error: boring::ssl::Error) -> io::Error {
         match error.code() {
-            ErrorCode::WANT_READ | ErrorCode::WANT_WRITE => io::ErrorKind::WouldBlock.into(),
+            ErrorCode::WANT_READ | ErrorCode::WANT_WRITE | ErrorCode::WANT_CERTIFICATE_VERIFY => {
+                io::ErrorKind::WouldBlock.into()
+            }
             _ => {
                 let verify = self.inner.ssl().verify_result();
                 if let Some(stack) = error.ssl_error() {

@@ -11,14 +11,14 @@ use mio::net::TcpStream;
 use browser::Browser;
 
 use crate::socket::{pace, pacing_rate};
-use crate::tls::{Connector, Session};
+use crate::tls::{Connector, Session, TlsStream};
 use crate::{Reactor, Stream, Wire, Written, prepare, tcp_stats};
 
 enum State {
     /// TCP shakes hands.
     Connecting(TcpStream),
     /// TLS does.
-    Securing(Stream),
+    Securing(Box<TlsStream>),
     Open(Wire),
     Closed,
 }
@@ -30,6 +30,8 @@ pub(super) struct Secured {
     pub name: String,
     /// The protocol that must come of the handshake, as ALPN names it.
     pub protocol: &'static str,
+    /// The handshake waits with the server's certificate until the browser has asked about it.
+    pub verify: bool,
 }
 
 pub(super) struct Connection {
@@ -103,14 +105,17 @@ impl Connection {
                     }
                     Err(e) => return Err(e.to_string()),
                 },
-                State::Securing(mut stream) => match stream.handshake() {
+                State::Securing(mut tls) => match tls.handshake() {
                     Ok(()) => {
-                        self.check(&stream)?;
-                        self.state = State::Open(Wire::new(stream));
+                        self.check(&tls)?;
+                        self.state = State::Open(Wire::new(Stream::Tls(tls)));
                         browser.handle_secured(now, self.id);
                     }
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                        self.state = State::Securing(stream);
+                        if tls.poll_certificate() {
+                            browser.handle_certificate(now, self.id);
+                        }
+                        self.state = State::Securing(tls);
                         return Ok(());
                     }
                     Err(e) => return Err(e.to_string()),
@@ -128,17 +133,29 @@ impl Connection {
     fn begin(&mut self, tcp: TcpStream) -> Result<(), String> {
         self.state = match &self.secured {
             None => State::Open(Wire::new(Stream::Clear(tcp))),
-            Some(Secured { connector, name, .. }) => {
+            Some(Secured { connector, name, verify, .. }) => {
                 let tls = connector.connect(name, tcp, self.session.take().as_ref());
-                State::Securing(Stream::Tls(Box::new(tls.map_err(|e| e.to_string())?)))
+                let mut tls = Box::new(tls.map_err(|e| e.to_string())?);
+                if *verify {
+                    tls.hold_certificate();
+                }
+                State::Securing(tls)
             }
         };
         Ok(())
     }
 
+    /// All has been asked about the server's certificate.
+    pub fn verified(&mut self, now: Instant, browser: &mut Browser<'_>) {
+        if let State::Securing(tls) = &mut self.state {
+            tls.verified();
+        }
+        self.go_on(now, browser);
+    }
+
     /// Whether the handshake agreed on what the load is to be made over.
-    fn check(&self, stream: &Stream) -> Result<(), String> {
-        let agreed = stream.negotiated().and_then(|n| n.protocol).map(|(protocol, _)| protocol);
+    fn check(&self, tls: &TlsStream) -> Result<(), String> {
+        let agreed = tls.negotiated().protocol.map(|(protocol, _)| protocol);
         let wanted = self.secured.as_ref().map(|s| s.protocol);
         if agreed.as_deref() == wanted {
             return Ok(());
@@ -188,7 +205,7 @@ impl Connection {
     pub fn note_stats(&mut self) {
         let stats = match &mut self.state {
             State::Connecting(tcp) => tcp_stats(tcp),
-            State::Securing(stream) => tcp_stats(stream.tcp()),
+            State::Securing(tls) => tcp_stats(tls.tcp()),
             State::Open(wire) => tcp_stats(wire.stream().tcp()),
             State::Closed => return,
         };

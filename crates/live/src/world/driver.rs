@@ -59,14 +59,10 @@ impl<'s, 'p: 's> Driver<'s, 'p> {
         Self { setup, stage, browser: setup.browser(page, address), page }
     }
 
-    /// What of a setup the browser is made with here: handshakes begin with their connections, and nobody is asked about certificates;
-    /// the stage says so.
+    /// What of a setup the browser is made with here: handshakes begin with their connections; the stage says so.
     pub fn setup(setup: &Setup) -> Setup {
-        let techniques = load::Techniques {
-            handshakes: client::Handshakes::Parallel,
-            certificates: load::Certificates::UNASKED,
-            ..setup.techniques.clone()
-        };
+        let techniques =
+            load::Techniques { handshakes: client::Handshakes::Parallel, ..setup.techniques.clone() };
         Setup { techniques, ipv6: None, ..setup.clone() }
     }
 
@@ -186,6 +182,10 @@ impl Running<'_, '_> {
                 }
             } else if let Some(action) = self.driver.browser.poll_action() {
                 self.act(now, action);
+            } else if let Some(id) = self.driver.browser.poll_verified() {
+                if let Some(connection) = self.connections.get_mut(id as usize) {
+                    connection.verified(now, &mut self.driver.browser);
+                }
             } else {
                 return;
             }

@@ -7,6 +7,8 @@ use page::{Page, corpus};
 
 use super::*;
 
+#[cfg(feature = "tls")]
+mod certificates;
 mod servers;
 
 fn world() -> Option<World> {

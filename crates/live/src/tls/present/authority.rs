@@ -51,23 +51,27 @@ impl Authority {
         self.root.to_pem().map_err(about)
     }
 
-    /// A chain for servers of these names and addresses: their certificate and the intermediate's. A comment in the first makes the
-    /// chain `chain_len` bytes long (DER) if it would be shorter. Gives the length that it has.
-    pub fn issue(&self, names: &[String], chain_len: u32) -> Result<(Identity, u32), Error> {
+    /// The intermediate in PEM, for whoever is to believe servers that leave it out.
+    pub fn intermediate_pem(&self) -> Result<Vec<u8>, Error> {
+        self.intermediate.to_pem().map_err(about)
+    }
+
+    /// A chain for servers of these names and addresses: their certificate and, unless it is to be `alone`, the intermediate's. A comment
+    /// in the first makes the chain `chain_len` bytes long (DER) if it would be shorter. Gives the length that it has.
+    pub fn issue(&self, names: &[String], chain_len: u32, alone: bool) -> Result<(Identity, u32), Error> {
+        let issuer = Some(&self.intermediate).filter(|_| !alone);
         let make = || {
             let mut padding = 0;
             // Padding has lengths of its own, which depend on it: twice finds them.
             for _ in 0..4 {
-                let chain = vec![self.server(names, padding)?, self.intermediate.clone()];
-                let len = chain.iter().map(|c| c.to_der().map(|der| der.len())).sum::<Result<usize, _>>()?;
+                let (chain, len) = measured(self.server(names, padding)?, issuer)?;
                 let wanted = padding as i64 + i64::from(chain_len) - len as i64;
                 if wanted == padding as i64 || wanted <= 0 {
                     return Ok((Identity::of(chain, self.server_key.clone()), len as u32));
                 }
                 padding = wanted as usize;
             }
-            let chain = vec![self.server(names, padding)?, self.intermediate.clone()];
-            let len = chain.iter().map(|c| c.to_der().map(|der| der.len())).sum::<Result<usize, _>>()?;
+            let (chain, len) = measured(self.server(names, padding)?, issuer)?;
             Ok((Identity::of(chain, self.server_key.clone()), len as u32))
         };
         make().map_err(about)
@@ -97,6 +101,13 @@ impl Authority {
         builder.sign(&self.key, MessageDigest::sha256())?;
         Ok(builder.build())
     }
+}
+
+/// A chain, and its bytes of DER.
+fn measured(server: X509, issuer: Option<&X509>) -> Result<(Vec<X509>, usize), ErrorStack> {
+    let chain: Vec<X509> = std::iter::once(server).chain(issuer.cloned()).collect();
+    let len = chain.iter().map(|c| c.to_der().map(|der| der.len())).sum::<Result<usize, _>>()?;
+    Ok((chain, len))
 }
 
 fn about(errors: ErrorStack) -> Error {

@@ -277,3 +277,58 @@ fn keys_are_agreed_on_in_the_groups_that_are_asked_for() {
     let config = ClientConfig { common, ..client(Offer::Alpn, Versions::Tls13, &["a"]) };
     assert!(Connector::new(&config).unwrap_err().to_string().contains("no group"));
 }
+
+/// Steps both ends until the client's handshake has its server's certificate and waits.
+fn shake_to_certificate(client: &mut TlsStream, server: &mut TlsStream) {
+    let deadline = crate::Clock::start();
+    while !client.poll_certificate() {
+        assert!(!turn(client.handshake()).unwrap(), "it was to wait");
+        turn(server.handshake()).unwrap();
+        assert!(deadline.now().as_nanos() < 10_000_000_000, "no certificate within ten seconds");
+    }
+}
+
+#[test]
+fn a_client_that_asks_about_certificates_waits_until_all_is_asked() {
+    for versions in [Versions::Tls12, Versions::Tls13] {
+        let (a, b) = tcp_pair();
+        let config = client(Offer::Alpn, versions, &["http/1.1"]);
+        let mut client = Connector::new(&config).unwrap().connect("localhost", a, None).unwrap();
+        let config = server(Offer::Alpn, versions, &["http/1.1"]);
+        let mut server = Acceptor::new(&config).unwrap().accept(b).unwrap();
+        client.hold_certificate();
+        client.verified(); // too early: of no effect
+        shake_to_certificate(&mut client, &mut server);
+        for _ in 0..3 {
+            assert!(!turn(client.handshake()).unwrap() && !turn(server.handshake()).unwrap());
+            assert!(!client.poll_certificate(), "once");
+        }
+        client.verified();
+        shake(&mut client, &mut server).unwrap();
+    }
+}
+
+/// What is asked comes before the library's own check, and not in its place.
+#[test]
+fn a_certificate_that_was_asked_about_is_checked_all_the_same() {
+    let authority = Authority::new(::tls::Signature::EcdsaP256).unwrap();
+    let names = ["localhost".to_owned()];
+    for (alone, knows_issuer, is_good) in [(false, false, true), (true, true, true), (true, false, false)] {
+        let (identity, _) = authority.issue(&names, 2_016, alone).unwrap();
+        let config = ServerConfig { identity, ..server(Offer::Alpn, Versions::Tls12, &["http/1.1"]) };
+        let mut trusted = authority.root_pem().unwrap();
+        if knows_issuer {
+            trusted.extend(authority.intermediate_pem().unwrap());
+        }
+        let trust = Trust::Roots(trusted);
+        let client = ClientConfig { trust, ..client(Offer::Alpn, Versions::Tls12, &["http/1.1"]) };
+        let (a, b) = tcp_pair();
+        let mut client = Connector::new(&client).unwrap().connect("localhost", a, None).unwrap();
+        let mut server = Acceptor::new(&config).unwrap().accept(b).unwrap();
+        client.hold_certificate();
+        shake_to_certificate(&mut client, &mut server);
+        client.verified();
+        let done = shake(&mut client, &mut server).map_err(|e| e.to_string());
+        assert_eq!(done.is_ok(), is_good, "{done:?}");
+    }
+}

@@ -1,4 +1,4 @@
-//! What BoringSSL can do and its Rust binding does not say safely: NPN, False Start, record sizes, resumption.
+//! What BoringSSL can do and its Rust binding does not say safely: NPN, False Start, record sizes, resumption, handshakes that wait.
 //!
 //! Every block says why it holds; nothing here keeps a pointer past its call but [`advertise`] and [`select`], whose
 //! list is never freed.
@@ -99,6 +99,19 @@ pub fn in_false_start(ssl: &SslRef) -> bool {
 pub fn set_max_send_fragment(ssl: &mut SslRef, size: u16) {
     // SAFETY: the connection is alive.
     unsafe { ffi::SSL_set_max_send_fragment(ssl.as_ptr(), usize::from(size)) };
+}
+
+/// Has a client's handshake stop at the server's certificate until this is taken back, and the library's own check takes its place.
+pub fn hold_certificate(ssl: &mut SslRef, on: bool) {
+    unsafe extern "C" fn later(_: *mut ffi::SSL, _: *mut u8) -> ffi::ssl_verify_result_t {
+        ffi::ssl_verify_result_t::ssl_verify_retry
+    }
+    type Verify = unsafe extern "C" fn(*mut ffi::SSL, *mut u8) -> ffi::ssl_verify_result_t;
+    // SAFETY: the connection is alive; the callback touches nothing.
+    unsafe {
+        let mode = ffi::SSL_get_verify_mode(ssl.as_ptr());
+        ffi::SSL_set_custom_verify(ssl.as_ptr(), mode, on.then_some(later as Verify));
+    }
 }
 
 /// Offers to resume a session, which came from a connection of the same context.
