@@ -7,9 +7,10 @@ use crate::network::Network;
 const MOBILE: usize = 2;
 
 /// Arms: everything; without multiplexing, priorities, compression, flow control, SETTINGS, pooling; with push; with a kept cwnd; with heads compressed in
-/// full; then a stalled stream under a window, killed, buffered and stalling all others. Networks: two wired, then two mobile.
+/// full; then a stalled stream under a window, killed, buffered and stalling all others; then everything, and a kept cwnd, where FQ-CoDel
+/// divides the line. Networks: two wired, then two mobile.
 pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
-    let [all, rest @ .., full, window, kill, buffer, block] = arms else { return Default::default() };
+    let [all, rest @ .., full, window, kill, buffer, block, _, _] = arms else { return Default::default() };
     let [serial, others @ ..] = rest else { return Default::default() };
     let [_, uncompressed, unbounded, _, apart, _, warm] = others else { return Default::default() };
     let networks = 0..all.arm.networks.len();
@@ -53,19 +54,24 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
     (measured, figures.into_iter().map(Into::into).collect())
 }
 
-/// By network.
+/// By network; and what a kept cwnd costs by whether connections share a queue.
 pub(in crate::study) fn turns(arms: &[ArmLoads]) -> Vec<String> {
-    let [all, serial, _, uncompressed, _, _, apart, ..] = arms else { return Vec::new() };
-    let longer = |arm, n| mean(costs(all, arm, n).into_iter().map(|c| c.pct));
+    let [all, serial, _, uncompressed, _, _, apart, _, warm, .., fair, fair_warm] = arms else {
+        return Vec::new();
+    };
+    let longer = |all, arm, n| mean(costs(all, arm, n).into_iter().map(|c| c.pct));
     let of = |(n, network): (usize, &Network)| {
         format!(
-            "At {} down, {} up and {} ms pages take {:.1} % longer without compression, {:.1} % without pooling, {:.0} % without multiplexing.",
+            "At {} down, {} up and {} ms pages take {:.1} % longer without compression, {:.1} % without pooling, {:.0} % without multiplexing. \
+             A kept cwnd changes their time by {:+.1} %, and by {:+.1} where FQ-CoDel gives each connection a queue of its own.",
             network.down,
             network.up,
             network.rtt_ms,
-            longer(uncompressed, n),
-            longer(apart, n),
-            longer(serial, n)
+            longer(all, uncompressed, n),
+            longer(all, apart, n),
+            longer(all, serial, n),
+            longer(all, warm, n),
+            longer(fair, fair_warm, n)
         )
     };
     all.networks.iter().enumerate().map(of).collect()
