@@ -287,9 +287,8 @@ impl Network {
             (self.queue_down_bytes, self.queue_up_bytes) = (bytes, bytes);
         }
         if let Some(span) = o.queue_ms {
-            let bytes =
-                |line: &Line| Ok::<_, Error>(rate(line)?.0.mean().map_or(u64::MAX, |r| r.bytes_in(ms(span))));
-            (self.queue_down_bytes, self.queue_up_bytes) = (bytes(&self.down)?, bytes(&self.up)?);
+            (self.queue_down_bytes, self.queue_up_bytes) =
+                (self.queue_of(&self.down, span)?, self.queue_of(&self.up, span)?);
         }
         set(&mut self.queue_discipline, &o.queue_discipline);
         set(&mut self.jitter_ms, &o.jitter_ms);
@@ -313,6 +312,21 @@ impl Network {
         set(&mut self.connections_per_host, &o.connections_per_host);
         set(&mut self.give_up_ms, &o.give_up_ms);
         Ok(())
+    }
+
+    /// Bytes of a queue that its line takes `span_ms` to send.
+    fn queue_of(&self, line: &Line, span_ms: f64) -> Result<u64, Error> {
+        let Some(rate) = rate(line)?.0.mean() else { return Ok(u64::MAX) };
+        let bytes = rate.bytes_in(ms(span_ms));
+        if (bytes as f64) < QUEUE_BYTES_MIN {
+            let least = rate.time_to_send(QUEUE_BYTES_MIN as u64).as_millis_f64().ceil();
+            return Err(Error::Asked(format!(
+                "network '{}': in {span_ms} ms its line of {line} sends {bytes} bytes, and a queue that holds less than a packet holds none: \
+                 --queue-ms {least} or more",
+                self.name
+            )));
+        }
+        Ok(bytes)
     }
 
     /// Whether two runs of one load can differ. Where hosts are is drawn once and for all, from their names.
@@ -538,6 +552,8 @@ mod tests {
         assert_eq!((n.initial_cwnd, n.syn_timeout_ms, n.tls), (10, 250.0, Tls::None));
         n.apply(&Overrides { queue_ms: Some(200.0), ..Overrides::default() }).unwrap();
         assert_eq!((n.queue_down_bytes, n.queue_up_bytes), (50_000, 9_650));
+        let short = n.apply(&Overrides { queue_ms: Some(30.0), ..Overrides::default() }).unwrap_err();
+        assert!(short.to_string().ends_with("holds none: --queue-ms 32 or more"), "{short}");
         n.loss_burst_packets = 3.0;
         n.loss_down_pct = 1.0;
         assert!(matches!(n.paths().unwrap().0.loss, LossConfig::GilbertElliott { .. }));
