@@ -16,6 +16,7 @@
 //!
 //! * `way`: one direction: the path, and the longer way to some destinations. Knows no clock.
 //! * `packet`: a packet and its addresses.
+//! * `fate`: single connections that are refused, or heard of no more.
 //! * `check`: what was asked for beside what was achieved.
 //! * `log`: every packet's fate, for `--log`.
 //! * `gateway`: the way from the far end to the machine's own network.
@@ -24,6 +25,7 @@
 
 mod check;
 mod ends;
+mod fate;
 mod gateway;
 mod log;
 mod packet;
@@ -50,9 +52,11 @@ pub use link;
 
 pub use check::{Check, Count, Lateness, WayCheck};
 pub use ends::{Beyond, DEVICE, Ends, Link, MTU, Outcome, Running, Uplink};
+pub use fate::{Fate, Flow};
 pub use gateway::Gateway;
 pub use log::{Log, LogSummary};
 
+use fate::Fates;
 use gateway::{Door, Passage};
 use packet::Packet;
 use way::Way;
@@ -146,6 +150,7 @@ pub struct Handle(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
+    clock: Clock,
     wake: OwnedFd,
     /// Whether there is something to look at below.
     asked: AtomicBool,
@@ -153,6 +158,7 @@ struct Shared {
     questions: Mutex<Vec<Sender<Check>>>,
     /// Up and down.
     outages: Mutex<Option<[Vec<Outage>; 2]>>,
+    fates: Fates,
 }
 
 impl Handle {
@@ -168,6 +174,16 @@ impl Handle {
         self.0.questions.lock().unwrap_or_else(|e| e.into_inner()).push(sender);
         self.wake();
         receiver
+    }
+
+    /// The emulator's clock.
+    pub fn clock(&self) -> Clock {
+        self.0.clock
+    }
+
+    /// Settles what becomes of a flow. It holds for packets that are sent once this has returned.
+    pub fn destine(&self, flow: Flow, fate: Fate) {
+        self.0.fates.set(flow, fate);
     }
 
     /// Lets nothing in at these times, counted from when the emulator gets to hear of it, and at no others.
@@ -244,11 +260,13 @@ impl Emulator {
         let rng = Rng::new(config.seed);
         let clock = Clock::start();
         let shared = Shared {
+            clock,
             wake: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
             asked: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             questions: Mutex::new(Vec::new()),
             outages: Mutex::new(None),
+            fates: Fates::default(),
         };
         let side = |direction, from: &Arc<Tun>, to: &Arc<Tun>, path: &PathConfig| Side {
             direction,
@@ -337,15 +355,10 @@ impl Emulator {
 
     /// Reads what has come, up to a batch; whether there was anything.
     fn receive(&mut self, direction: Direction) -> io::Result<bool> {
-        let Self { clock, buffers, log, delays, .. } = self;
-        let side = match direction {
-            Direction::Up => &mut self.up,
-            Direction::Down => &mut self.down,
-        };
         for n in 0..BATCH {
-            let Some(mut data) = buffers.take() else {
+            let Some(mut data) = self.buffers.take() else {
                 // Read it all the same, lest the device's queue is full of what came long ago.
-                let mut scrap = [0; 4_096];
+                let (mut scrap, side) = ([0; 4_096], self.side(direction));
                 match side.from.read(&mut scrap) {
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(n > 0),
                     read => read?,
@@ -353,29 +366,41 @@ impl Emulator {
                 side.check.no_memory += 1;
                 continue;
             };
-            let len = match side.from.read(&mut data) {
-                Ok(len) => len,
+            match self.side(direction).from.read(&mut data) {
+                Ok(len) => self.enter(direction, data, len),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    buffers.free.push(data);
+                    self.buffers.free.push(data);
                     return Ok(n > 0);
                 }
                 Err(e) => return Err(e),
-            };
-            let now = clock.now();
-            let mut packet = Packet::new(data, len, side.packets, now);
-            side.packets += 1;
-            packet.extra = packet.extra_delay(delays, side.direction);
-            packet.queue_bytes = side.way.queue_bytes();
-            side.check.received(&packet);
-            side.way.receive(now, packet);
-            side.collect_dropped(buffers, log);
+            }
         }
         Ok(true)
     }
 
+    /// A packet of so many bytes, with what goes before it, comes from an end.
+    fn enter(&mut self, direction: Direction, data: Box<[u8]>, len: usize) {
+        let Self { clock, buffers, log, delays, shared, .. } = self;
+        let side = match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
+        };
+        let now = clock.now();
+        let mut packet = Packet::new(data, len, side.packets, now);
+        side.packets += 1;
+        packet.extra = packet.extra_delay(delays, side.direction);
+        packet.queue_bytes = side.way.queue_bytes();
+        side.check.received(&packet);
+        if direction == Direction::Down && shared.fates.is_gone(&packet, direction, now) {
+            return side.lose(packet, now, buffers, log);
+        }
+        side.way.receive(now, packet);
+        side.collect_dropped(buffers, log);
+    }
+
     /// Writes what is due.
     fn deliver(&mut self, direction: Direction) -> io::Result<()> {
-        let Self { clock, buffers, log, door, .. } = self;
+        let Self { clock, buffers, log, door, shared, .. } = self;
         let (side, door) = match direction {
             Direction::Up => (&mut self.up, door.as_ref()),
             Direction::Down => (&mut self.down, None),
@@ -383,8 +408,17 @@ impl Emulator {
         if side.way.next_time().is_none() {
             return Ok(());
         }
+        let (is_up, mut answers) = (direction == Direction::Up, Vec::new());
         while let Some(packet) = side.way.deliver(clock.now()) {
+            // When it left the link for its server.
+            let left = Instant::ZERO + packet.due.since(Instant::ZERO + packet.extra);
+            if is_up && shared.fates.is_gone(&packet, direction, left) {
+                side.lose(packet, left, buffers, log);
+                continue;
+            }
+            let refused = is_up && shared.fates.is_refused(&packet);
             let done = match door.map_or(Passage::Free, |door| door.pass(packet.bytes())) {
+                _ if refused => true,
                 Passage::Free => side.to.write(packet.bytes()).is_ok(),
                 Passage::Taken => true,
                 Passage::Lost => false,
@@ -399,10 +433,25 @@ impl Emulator {
             if let Some(log) = log {
                 log.delivered(side.direction, &packet, now);
             }
+            answers.extend(refused.then(|| fate::reset(&packet)).flatten());
             buffers.free.push(packet.into_buffer());
         }
         side.collect_dropped(buffers, log);
+        for answer in answers {
+            self.answer_with(&answer);
+        }
         Ok(())
+    }
+
+    /// The far end says this.
+    fn answer_with(&mut self, answer: &[u8]) {
+        match self.buffers.take() {
+            Some(mut data) => {
+                data[..answer.len()].copy_from_slice(answer);
+                self.enter(Direction::Down, data, answer.len());
+            }
+            None => self.down.check.no_memory += 1,
+        }
     }
 
     /// Sleeps until something comes or is due, or spins if the latter is soon.
@@ -481,6 +530,15 @@ impl Side {
     fn is_timed(&self) -> bool {
         let asked = &self.check.asked;
         asked.rate != Rate::Unlimited || asked.delay + asked.jitter > Duration::ZERO
+    }
+
+    /// A packet meets nobody where the link and the way to its server join.
+    fn lose(&mut self, packet: Packet, at: Instant, buffers: &mut Buffers, log: &mut Option<Log>) {
+        self.check.gone += 1;
+        if let Some(log) = log {
+            log.gone(self.direction, &packet, at);
+        }
+        buffers.free.push(packet.into_buffer());
     }
 
     /// Takes back what the way has dropped.

@@ -47,6 +47,8 @@ pub struct WayCheck {
     pub no_memory: u64,
     /// Packets that the kernel at the other end, or the gateway there, did not take.
     pub refused: u64,
+    /// Packets to servers that were gone, or from them ([`Fate::gone`](super::Fate::gone)).
+    pub gone: u64,
     /// How late packets were written.
     late: Histogram<u32>,
     /// Sums over packets that were written: delay behind the line as asked for and as achieved.
@@ -112,6 +114,7 @@ impl WayCheck {
             loss_runs: 0,
             no_memory: 0,
             refused: 0,
+            gone: 0,
             late: Histogram::new_with_bounds(1, LATE_MAX_NS, 3).expect("valid bounds"),
             delay_asked: Duration::ZERO,
             delay_achieved: Duration::ZERO,

@@ -75,6 +75,11 @@ impl Log {
         self.row(direction, &dropped.packet, [Some(dropped.at), None, None, None], fate);
     }
 
+    /// A packet's server was gone. When that was found, is its `due`.
+    pub(super) fn gone(&mut self, direction: Direction, packet: &Packet, at: Instant) {
+        self.row(direction, packet, [Some(packet.line), Some(packet.sent), Some(at), None], "gone");
+    }
+
     /// A packet was still on the way when the emulator stopped.
     pub(super) fn inside(&mut self, direction: Direction, packet: &Packet) {
         self.row(direction, packet, [Some(packet.line), Some(packet.sent), Some(packet.due), None], "inside");

@@ -1,12 +1,13 @@
 //! One of the browser's connections.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use base::{Chunk, Instant};
 use bytes::BytesMut;
 use client::ConnectionId;
 use mio::net::TcpStream;
+use socket2::{Domain, Protocol, Socket, Type};
 
 use browser::Browser;
 
@@ -49,16 +50,16 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Begins to connect. An error at this point is told like one that comes later.
+    /// Goes on with a socket that [dials](dial) `to`. An error at this point is told like one that comes later.
     pub fn connect(
         reactor: &Reactor,
         id: ConnectionId,
-        to: SocketAddr,
+        (tcp, to): (io::Result<TcpStream>, SocketAddr),
         secured: Option<Secured>,
         session: Option<Session>,
         paced: bool,
     ) -> Result<Self, String> {
-        let opened = TcpStream::connect(to).and_then(|mut tcp| {
+        let opened = tcp.and_then(|mut tcp| {
             prepare(&tcp)?;
             if paced {
                 pace(&tcp)?;
@@ -211,6 +212,22 @@ impl Connection {
         };
         // A socket that cannot tell has nothing to tell of.
         self.stats = stats.unwrap_or_default();
+    }
+}
+
+/// Begins to connect from a port of this address; `before` the first packet it is shown where from.
+pub(super) fn dial(
+    from: Ipv4Addr,
+    to: SocketAddrV4,
+    before: impl FnOnce(SocketAddrV4),
+) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&SocketAddrV4::new(from, 0).into())?;
+    before(socket.local_addr()?.as_socket_ipv4().ok_or(io::ErrorKind::AddrNotAvailable)?);
+    match socket.connect(&to.into()) {
+        Err(e) if e.raw_os_error() != Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => Err(e),
+        _ => Ok(TcpStream::from_std(socket.into())),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The browser's side: carries out what a [`Browser`] decides, on the near network's sockets.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use base::{Duration, Instant};
 use browser::Browser;
@@ -11,6 +11,7 @@ use page::Page;
 use super::Error;
 use super::connection::Connection;
 use super::dns::Resolver;
+use super::fault::Misfortune;
 use super::kernel::Knob;
 use super::stage::Stage;
 use super::upkeep::Upkeep;
@@ -45,6 +46,7 @@ struct Running<'s, 'p> {
     reactor: Reactor,
     /// The moment on the reactor's clock at which the navigation began.
     start: Instant,
+    misfortune: Misfortune,
     resolver: Option<Resolver>,
     /// For every host, its address if that is known.
     addresses: Vec<Option<Ipv4Addr>>,
@@ -97,6 +99,7 @@ impl<'s, 'p: 's> Driver<'s, 'p> {
             addresses: hosts.iter().map(address).collect(),
             sessions: self.stage.sessions().to_vec(),
             start: Instant::ZERO,
+            misfortune: Misfortune::new(self.stage.faults().clone(), hosts.len()),
             reactor,
             resolver,
             connections: Vec::new(),
@@ -113,6 +116,7 @@ impl Running<'_, '_> {
             link.set_outages(setup.up.outages.clone(), setup.down.outages.clone());
         }
         self.start = self.reactor.now();
+        self.misfortune.begin(&self.driver.stage.link().handle());
         self.driver.browser.start(Instant::ZERO);
         let give_up = Instant::ZERO + self.driver.setup.give_up;
         loop {
@@ -222,8 +226,10 @@ impl Running<'_, '_> {
         let opened = match self.addresses[host as usize] {
             None => Err("its address is not known".to_owned()),
             Some(ip) => {
-                let (to, paced) = (SocketAddr::new(ip.into(), port), self.driver.setup.client_tcp.pacing);
-                Connection::connect(&self.reactor, id, to, secured, session, paced)
+                let (to, paced) = (SocketAddrV4::new(ip, port), self.driver.setup.client_tcp.pacing);
+                let name = &self.driver.page.hosts[host as usize].name;
+                let tcp = self.misfortune.dial(self.driver.stage.link(), (host, name), to);
+                Connection::connect(&self.reactor, id, (tcp, to.into()), secured, session, paced)
             }
         };
         match opened {

@@ -1,24 +1,57 @@
-//! What breaks in a live load: what the real servers can do of it, and what they cannot.
+//! What breaks in a live load. Answers are broken by the servers, as in the virtual world; connections by the emulator, which is told of
+//! each that is to be, before its first packet: so the n-th connection to a host is the n-th that the browser opens, in both worlds.
 
-use base::Rng;
+use std::io;
+use std::net::SocketAddrV4;
+
+use base::{Instant, Rng};
 use load::Setup;
-use origin::{Fault, FaultKind, Faults, Often, Whom};
-use page::Host;
+use mio::net::TcpStream;
+use origin::{Fault, FaultKind, Faults};
 
-/// What goes wrong with answers, drawn as in the virtual world.
+use super::connection::dial;
+use crate::emulator::{Fate, Flow, Handle, Link};
+
+/// What goes wrong at the servers, drawn as in the virtual world.
 pub(super) fn of(setup: &Setup, seed: u64) -> Faults {
     Faults::new(setup.faults.hosts.clone(), Rng::new(seed).substream("faults"))
 }
 
-/// Whether nobody listens at a host, so that the kernel refuses.
-pub(super) fn is_refused(setup: &Setup, host: &Host) -> bool {
-    let meant = |whom: &Whom| match whom {
-        Whom::All => true,
-        Whom::Host(name) => name.eq_ignore_ascii_case(&host.name),
-        Whom::Resource(..) => false,
-    };
-    let refuses = |f: &Fault| f.kind == FaultKind::Refuse && f.often == Often::Always && meant(&f.whom);
-    setup.faults.hosts.iter().any(refuses)
+/// What goes wrong with connections.
+pub(super) struct Misfortune {
+    faults: Faults,
+    /// Connections that the browser has tried to make, by host.
+    dialled: Vec<u32>,
+    /// When the navigation began, on the emulator's clock.
+    start: Instant,
+}
+
+impl Misfortune {
+    pub fn new(faults: Faults, hosts: usize) -> Self {
+        Self { faults, dialled: vec![0; hosts], start: Instant::ZERO }
+    }
+
+    /// The navigation begins.
+    pub fn begin(&mut self, emulator: &Handle) {
+        self.start = emulator.clock().now();
+    }
+
+    /// What becomes of the next connection to a host, by its index and name.
+    fn fate(&mut self, (host, name): (u32, &str)) -> Fate {
+        let n = &mut self.dialled[host as usize];
+        let refused = self.faults.refuses(name, *n);
+        *n += 1;
+        let gone = self.faults.vanishes(name).map(|at| self.start + at.since(Instant::ZERO));
+        Fate { refused, gone }
+    }
+
+    /// Begins to connect to a host.
+    pub fn dial(&mut self, link: &Link, host: (u32, &str), to: SocketAddrV4) -> io::Result<TcpStream> {
+        match self.fate(host) {
+            fate if fate == Fate::default() => TcpStream::connect(to.into()),
+            fate => dial(link.block().near(), to, |near| link.handle().destine(Flow { near, far: to }, fate)),
+        }
+    }
 }
 
 /// What of a setup's faults this world cannot do, in words.
@@ -26,14 +59,9 @@ pub(super) fn unmet(setup: &Setup) -> Vec<String> {
     let any = |hit: &dyn Fn(&Fault) -> bool| setup.faults.hosts.iter().any(hit);
     let cases = [
         (
-            any(&|f| f.kind == FaultKind::Refuse && f.often != Often::Always),
-            "no connection is refused: a kernel refuses all of a host or none",
-        ),
-        (
             any(&|f| matches!(f.kind, FaultKind::Reset { .. })),
             "a reset takes along what the kernel had not sent yet",
         ),
-        (any(&|f| matches!(f.kind, FaultKind::Vanish { .. })), "no host goes away"),
         (setup.faults.network_change.is_some(), "the network does not change"),
         (setup.faults.restart.is_some(), "the browser does not end and start again"),
     ];
@@ -44,24 +72,42 @@ pub(super) fn unmet(setup: &Setup) -> Vec<String> {
 mod tests {
     use base::Duration;
     use client::Transport;
+    use origin::{Often, Whom};
 
     use super::*;
+
+    fn fault(kind: FaultKind, often: Often) -> Fault {
+        Fault { kind, whom: Whom::Host("a.example".into()), often }
+    }
 
     #[test]
     fn what_a_live_load_cannot_break_it_says() {
         let mut setup = Setup::new(Transport::Http1);
         assert!(unmet(&setup).is_empty());
-        let fault = |kind, often| Fault { kind, whom: Whom::Host("a.example".into()), often };
-        setup.faults.hosts =
-            vec![fault(FaultKind::Hang, Often::Once), fault(FaultKind::Refuse, Often::Always)];
-        assert!(unmet(&setup).is_empty(), "these it can");
-        assert!(is_refused(&setup, &Host::new("A.example")) && !is_refused(&setup, &Host::new("b.example")));
         setup.faults.hosts = vec![
-            fault(FaultKind::Refuse, Often::Once),
-            fault(FaultKind::Reset { after: None }, Often::Once),
+            fault(FaultKind::Hang, Often::Once),
+            fault(FaultKind::Refuse, Often::Share(0.5)),
             fault(FaultKind::Vanish { at: Duration::ZERO }, Often::Always),
         ];
+        assert!(unmet(&setup).is_empty(), "these it can");
+        setup.faults.hosts = vec![fault(FaultKind::Reset { after: None }, Often::Once)];
         setup.faults.restart = Some(Duration::ZERO);
-        assert_eq!(unmet(&setup).len(), 4);
+        assert_eq!(unmet(&setup).len(), 2);
+    }
+
+    #[test]
+    fn the_nth_connection_to_a_host_meets_what_is_drawn_for_it_from_the_navigation_on() {
+        let at = Duration::from_millis(300);
+        let faults =
+            vec![fault(FaultKind::Refuse, Often::Share(0.5)), fault(FaultKind::Vanish { at }, Often::Always)];
+        let faults = Faults::new(faults, Rng::new(1));
+        let mut misfortune = Misfortune::new(faults.clone(), 2);
+        misfortune.start = Instant::from_nanos(7);
+        for n in 0..20 {
+            let fate = misfortune.fate((1, "a.example"));
+            assert_eq!(fate.refused, faults.refuses("a.example", n));
+            assert_eq!(fate.gone, Some(Instant::from_nanos(300_000_007)));
+            assert_eq!(misfortune.fate((0, "b.example")), Fate::default());
+        }
     }
 }

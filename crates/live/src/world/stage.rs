@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use base::{Duration, Instant};
 use load::Setup;
-use origin::Recording;
+use origin::{Faults, Recording};
 use page::Page;
 
 use super::connection::Secured;
@@ -37,6 +37,7 @@ pub(super) struct Stage {
     sessions: Vec<Option<Session>>,
     /// Every handshake resumes a session.
     resumes: bool,
+    faults: Faults,
     kernel: Kernel,
     unmet: Vec<String>,
     servers: serve::Handle,
@@ -109,6 +110,7 @@ impl Stage {
             secured: secured.unwrap_or_else(|| none().collect()),
             sessions: page.hosts.iter().map(|_| None).collect(),
             resumes: setup.tls.as_ref().is_some_and(|t| is_resumed(t.mode)),
+            faults: fault::of(setup, seed),
             kernel,
             unmet,
             servers,
@@ -144,6 +146,11 @@ impl Stage {
 
     pub fn resumes(&self) -> bool {
         self.resumes
+    }
+
+    /// What goes wrong at the servers.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// Ends everything, and puts together what each part knows.
@@ -271,7 +278,7 @@ fn serve(
         let host = &page.hosts[hosts[0] as usize];
         let address = SocketAddr::new(IpAddr::V4(zone[&host.name]), host.port);
         // Of two servers that differ in the scheme alone the first is there.
-        if !listen.contains(&address) && !fault::is_refused(setup, host) {
+        if !listen.contains(&address) {
             listen.push(address);
             let site = match hosts[..] {
                 [host] => Recording::of_host(page.clone(), host, setup.think),

@@ -9,6 +9,7 @@ use super::*;
 
 #[cfg(feature = "tls")]
 mod certificates;
+mod faults;
 mod servers;
 
 fn world() -> Option<World> {
