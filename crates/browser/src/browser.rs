@@ -265,6 +265,18 @@ impl<'p> Browser<'p> {
         self.settle(now);
     }
 
+    /// See [`Client::handle_addresses`].
+    pub fn handle_addresses(
+        &mut self,
+        now: Instant,
+        host: u32,
+        family: client::Family,
+        addresses: &[std::net::IpAddr],
+    ) {
+        self.client.handle_addresses(now, host, family, addresses);
+        self.settle(now);
+    }
+
     /// See [`Client::handle_connected`].
     pub fn handle_connected(&mut self, now: Instant, id: ConnectionId) {
         self.client.handle_connected(now, id);

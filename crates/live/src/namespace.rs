@@ -14,6 +14,7 @@
 //! that dies with the process that started it, and all that an init has started dies with the init (pid_namespaces(7)). So
 //! nothing is left behind, however the process ends.
 
+mod families;
 mod keeper;
 mod mounts;
 mod netlink;
@@ -27,12 +28,13 @@ pub(crate) mod turn;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::sched::{CloneFlags, setns, unshare};
 use rustix::thread::{CapabilitySet, capabilities};
 
+pub use families::{FAR_V6, NEAR_V6, SERVERS_V6};
 pub use keeper::{Inside, Keeper, Order, Report};
 pub use netlink::{DeviceCounts, Route, TcpMetrics};
 pub use signals::{Event, Signals};
@@ -54,6 +56,11 @@ pub enum Error {
     NoTun {
         /// What the kernel answered.
         source: io::Error,
+    },
+    /// The system has no IPv6, or has it switched off and lets nobody switch it on.
+    NoIpv6 {
+        /// What to change.
+        remedy: &'static str,
     },
     /// There is a device of that name.
     Taken,
@@ -89,6 +96,7 @@ impl fmt::Display for Error {
                     "/dev/net/tun gives no device ({source}): everybody must be allowed to read and write it"
                 )
             }
+            Error::NoIpv6 { remedy } => write!(f, "this kernel has IPv6 switched off: {remedy}"),
             Error::Taken => f.write_str("there is a network device of that name"),
             Error::Threads => f.write_str("a user namespace must be made before any thread is started"),
             Error::Refused { what, source } => write!(f, "cannot {what}: {source}"),
@@ -233,6 +241,26 @@ impl Net {
         Ok(setns(&self.namespace, CloneFlags::CLONE_NEWNET)?)
     }
 
+    /// Lets it have IPv6, and be silent about it: devices that are made in it from now on get no address that they are not given, and
+    /// ask nobody for one.
+    ///
+    /// # Errors
+    /// [`Error::NoIpv6`] if the system has none.
+    pub fn allow_ipv6(&self) -> Result<(), Error> {
+        self.run(|| Ok(families::allow(&["default", "lo"])))
+            .map_err(Error::refused("enter a network namespace"))?
+    }
+
+    /// Gives its loopback device an address: whoever listens on all addresses listens on this one, and others may listen on it alone.
+    pub fn own(&self, address: Ipv6Addr) -> Result<(), Error> {
+        self.run(|| {
+            let mut netlink = netlink::Netlink::open()?;
+            let lo = netlink.index_of("lo")?;
+            netlink.add_address(lo, address.into(), address.into())
+        })
+        .map_err(Error::refused("give a network an address"))
+    }
+
     /// Makes a TUN device in it: addressed, and up. An [`Error::Taken`] if there is one of that name.
     pub fn tun(&self, config: &TunConfig) -> Result<Tun, Error> {
         self.run(|| Ok(tun::open(config))).map_err(Error::refused("enter a network namespace"))?
@@ -244,7 +272,7 @@ impl Net {
     }
 
     /// How TCP in it talks to an address, as the kernel has it.
-    pub fn tcp_to(&self, address: Ipv4Addr) -> Result<TcpMetrics, Error> {
+    pub fn tcp_to(&self, address: IpAddr) -> Result<TcpMetrics, Error> {
         self.run(|| netlink::Netlink::open()?.tcp_to(address)).map_err(Error::refused("read a route"))
     }
 

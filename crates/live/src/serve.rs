@@ -83,7 +83,7 @@ pub struct Config {
     /// How long a client may ask for nothing before it is told to go; and how long it may take nothing that is sent to it
     /// before it is cut off.
     pub idle_timeout: Duration,
-    /// How each address's HTTP/1.1 connections are treated, in the order of the addresses; those beyond the last, well.
+    /// How each [place's](Server::bind_places) HTTP/1.1 connections are treated, in the order of the places; those beyond the last, well.
     pub behaviours: Vec<Behaviour>,
     /// Clients served at a time; more wait in the kernel's queue.
     pub clients_max: usize,
@@ -185,6 +185,8 @@ pub struct Server {
     config: Config,
     reactor: Reactor,
     listeners: Vec<TcpListener>,
+    /// For each listener, its place.
+    places: Vec<usize>,
     stop: Arc<AtomicBool>,
 }
 
@@ -197,9 +199,19 @@ impl Server {
     /// # Errors
     /// With the address that could not be had, and why.
     pub fn bind(addresses: &[SocketAddr], config: Config) -> io::Result<Self> {
+        let places: Vec<_> = addresses.iter().map(|address| vec![*address]).collect();
+        Self::bind_places(&places, config)
+    }
+
+    /// The same where one site may be at several addresses: a place is all addresses of a site.
+    ///
+    /// # Errors
+    /// As of [`bind`](Self::bind).
+    pub fn bind_places(places: &[Vec<SocketAddr>], config: Config) -> io::Result<Self> {
         let reactor = Reactor::new()?;
-        let mut listeners = Vec::new();
-        for address in addresses {
+        let (mut listeners, mut of_listener) = (Vec::new(), Vec::new());
+        let addresses = (0..).zip(places).flat_map(|(place, all)| all.iter().map(move |a| (place, a)));
+        for (place, address) in addresses {
             let named = |e: io::Error| io::Error::new(e.kind(), format!("{address}: {e}"));
             let mut listener = TcpListener::bind(*address).map_err(named)?;
             if config.paced {
@@ -207,8 +219,9 @@ impl Server {
             }
             reactor.register_readable(&mut listener, listeners.len())?;
             listeners.push(listener);
+            of_listener.push(place);
         }
-        Ok(Self { config, reactor, listeners, stop: Arc::default() })
+        Ok(Self { config, reactor, listeners, places: of_listener, stop: Arc::default() })
     }
 
     /// Where it listens.
@@ -237,31 +250,32 @@ impl Server {
         self.run_sites(std::slice::from_mut(site), log)
     }
 
-    /// The same with a site for each of the server's [addresses](Self::addresses), in their order.
+    /// The same with a site for each of the server's [places](Self::bind_places), in their order.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If there are fewer.
     pub fn run_each<C: Content>(
         self,
         sites: &mut [C],
         log: &mut dyn FnMut(Instant, &Event<'_>),
     ) -> io::Result<Summary> {
-        assert_eq!(sites.len(), self.listeners.len(), "a site for each address");
+        assert!(self.places.iter().all(|place| *place < sites.len()), "a site for each place");
         self.run_sites(sites, log)
     }
 
-    /// `sites` is one for all addresses, or one for each.
+    /// `sites` is one for all places, or one for each.
     fn run_sites<C: Content>(
         self,
         sites: &mut [C],
         log: &mut dyn FnMut(Instant, &Event<'_>),
     ) -> io::Result<Summary> {
-        let Self { config, reactor, listeners, stop } = self;
+        let Self { config, reactor, listeners, places: of_listener, stop } = self;
         let places = Vec::new();
         let mut track = Track {
             config: &config,
             reactor,
             listeners,
+            of_listener,
             sites,
             log,
             places,
@@ -291,6 +305,8 @@ struct Track<'t, C: Content> {
     config: &'t Config,
     reactor: Reactor,
     listeners: Vec<TcpListener>,
+    /// For each listener, the place that it is of.
+    of_listener: Vec<usize>,
     sites: &'t mut [C],
     log: &'t mut dyn FnMut(Instant, &Event<'_>),
     /// Clients; a token is a place's index behind the listeners'.
@@ -418,9 +434,10 @@ impl<C: Content> Track<'_, C> {
             (self.log)(now, &Event::Closed { client: number, why: &e.to_string(), tcp: &tcp });
             return self.free.push(index);
         }
-        let behaviour = self.config.behaviours.get(listener).copied().unwrap_or_default();
+        let place = self.of_listener[listener];
+        let behaviour = self.config.behaviours.get(place).copied().unwrap_or_default();
         let client = Client::new(number, tcp, now, behaviour);
-        let site = listener.min(self.sites.len() - 1);
+        let site = place.min(self.sites.len() - 1);
         self.places[index] = Some(Place { client, site, deadline: None, queued: false });
         self.open += 1;
         self.queue(index);

@@ -139,8 +139,9 @@ impl World {
             None => None,
             Some(tls) => Some(self.authority(tls.signature)?),
         };
-        let (whole, driven) = (setup.furnish(page), driver::Driver::setup(setup));
+        let whole = setup.furnish(page);
         let stage = stage::Stage::build(self.privilege, &whole, setup, seed, authority)?;
+        let driven = driver::Driver::setup(setup, &stage);
         let near = driver::Driver::new(&whole, &driven, &stage).run()?;
         stage.strike(near)
     }

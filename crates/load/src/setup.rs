@@ -47,7 +47,7 @@ pub struct Setup {
     pub faults: Faults,
     /// How the servers treat HTTP/1.1 connections.
     pub servers: Servers,
-    /// Who has an address of IPv6, too. The live world has none.
+    /// Who has an address of IPv6, too.
     pub ipv6: Option<Ipv6>,
     /// What is loaded beside the page.
     pub tabs: Tabs,
@@ -132,13 +132,15 @@ impl Setup {
 
     /// For every host of `page`, the first host that has its address: itself, unless [`Techniques::pooling`] is on.
     pub fn addresses(&self, page: &Page) -> Vec<u32> {
-        let first = |(id, host): (u32, &page::Host)| {
-            let earlier = (0..id).zip(&page.hosts);
-            let is_one =
-                |(_, other): &(u32, &page::Host)| self.techniques.owners.are_one(&other.name, &host.name);
-            earlier.filter(|_| self.techniques.pooling).find(is_one).map_or(id, |(other, _)| other)
-        };
-        (0..).zip(&page.hosts).map(first).collect()
+        (0..page.hosts.len() as u32).map(|id| self.address(page, id)).collect()
+    }
+
+    fn address(&self, page: &Page, id: u32) -> u32 {
+        let host = &page.hosts[id as usize];
+        let earlier = (0..id).zip(&page.hosts);
+        let is_one =
+            |(_, other): &(u32, &page::Host)| self.techniques.owners.are_one(&other.name, &host.name);
+        earlier.filter(|_| self.techniques.pooling).find(is_one).map_or(id, |(other, _)| other)
     }
 
     /// What each host of `page` adds to the access link's round trip: hosts of one address are in one place.
@@ -164,8 +166,8 @@ impl Setup {
         servers
     }
 
-    /// The browser that the setup asks for, about to load `page`, which must be [furnished](Setup::furnish); `address` is that of a
-    /// host, asked only where hosts share one.
+    /// The browser that the setup asks for, about to load `page`, which must be [furnished](Setup::furnish); `address` is that of IPv4
+    /// of a host, asked only where hosts share one or have one of IPv6, too.
     pub fn browser<'p>(
         &'p self,
         page: &'p Page,
@@ -181,8 +183,8 @@ impl Setup {
             let transport = Some(self.host_transport(page, host)).filter(|t| *t != self.transport);
             let certificate = certificates.as_ref().map(|c| c[id as usize]);
             let checks = of_host.get_mut(id as usize).map(std::mem::take).unwrap_or_default();
-            let mut addresses = self.family_addresses(certificate.unwrap_or(id), host);
-            if addresses.is_empty() && certificate.is_some() {
+            let mut addresses = Vec::from_iter(self.ipv6_address(page, id).map(std::net::IpAddr::from));
+            if !addresses.is_empty() || certificate.is_some() {
                 addresses.extend(address(id));
             }
             let aside = is_beside(host);
@@ -212,15 +214,14 @@ impl Setup {
         browser
     }
 
-    /// The addresses of a host, if there is one of IPv6 among them; both are made up of its number, for documentation only
-    /// (RFC 3849) and for private use (RFC 1918).
-    fn family_addresses(&self, id: u32, host: &page::Host) -> Vec<std::net::IpAddr> {
-        if !self.ipv6.as_ref().is_some_and(|ipv6| ipv6.has(&host.name)) {
-            return Vec::new();
-        }
-        let n = id + 1;
-        let v6 = std::net::Ipv6Addr::from(0x2001_0db8_u128 << 96 | u128::from(n));
-        vec![v6.into(), std::net::Ipv4Addr::from(10 << 24 | n).into()]
+    /// The address of IPv6 of a host of `page`, if it has one. It is made up of the number of the first host that has it, counted from 1,
+    /// and for documentation only (RFC 3849): 2001:db8::1 and on.
+    pub fn ipv6_address(&self, page: &Page, id: u32) -> Option<std::net::Ipv6Addr> {
+        let host = &page.hosts[id as usize];
+        self.ipv6.as_ref().filter(|ipv6| ipv6.has(&host.name))?;
+        let (first, _) = (0..).zip(&page.hosts).find(|(_, other)| other.name == host.name)?;
+        let n = self.address(page, first) + 1;
+        Some(std::net::Ipv6Addr::from(0x2001_0db8_u128 << 96 | u128::from(n)))
     }
 
     /// What `browser`, which this setup has made, remembers; to be asked for after [`browser::Browser::finish_visit`].

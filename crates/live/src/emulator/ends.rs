@@ -14,7 +14,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::thread::JoinHandle;
 
-use crate::namespace::{Block, Error, Net, Privilege, Route, Tun, TunConfig};
+use crate::namespace::{Block, Error, FAR_V6, NEAR_V6, Net, Privilege, Route, SERVERS_V6, Tun, TunConfig};
 
 use super::{Check, Config, Emulator, Gateway, Handle, Log, LogSummary};
 
@@ -30,12 +30,30 @@ pub struct Ends {
     near: Net,
     far: Net,
     block: Block,
+    ipv6: bool,
 }
 
 impl Ends {
     /// Two new networks.
     pub fn new(privilege: Privilege, block: Block) -> Result<Self, Error> {
-        Ok(Self { near: Net::new(privilege)?, far: Net::new(privilege)?, block })
+        Ok(Self { near: Net::new(privilege)?, far: Net::new(privilege)?, block, ipv6: false })
+    }
+
+    /// Has the link between them carry IPv6, too: both ends get an address ([`NEAR_V6`], [`FAR_V6`]), and those of [`SERVERS_V6`] are at the
+    /// far end, once it [owns](Net::own) them.
+    ///
+    /// # Errors
+    /// [`Error::NoIpv6`] if the system has none; then the link carries IPv4.
+    pub fn carry_ipv6(&mut self) -> Result<(), Error> {
+        self.near.allow_ipv6()?;
+        self.far.allow_ipv6()?;
+        self.ipv6 = true;
+        Ok(())
+    }
+
+    /// Whether the link is to carry IPv6.
+    pub fn carries_ipv6(&self) -> bool {
+        self.ipv6
     }
 
     /// Where the client is.
@@ -59,13 +77,21 @@ impl Ends {
     /// For whoever wants an [`Emulator`] of their own between them; others [join](Self::join).
     pub fn devices(&self, config: &Config) -> Result<(Tun, Tun), Error> {
         let (near, far) = (self.block.near(), self.block.far());
-        let tun =
-            |address, peer, offload| TunConfig { name: DEVICE.to_owned(), address, peer, mtu: MTU, offload };
-        let near_tun = self.near.tun(&tun(near, far, config.carries_whole(super::Direction::Up)))?;
-        let far_tun = self.far.tun(&tun(far, near, config.carries_whole(super::Direction::Down)))?;
+        let [near_v6, far_v6] = [NEAR_V6, FAR_V6].map(|address| self.ipv6.then_some(address));
+        let tun = |address, peer, ipv6, direction| {
+            let (name, offload) = (DEVICE.to_owned(), config.carries_whole(direction));
+            TunConfig { name, address, peer, ipv6, mtu: MTU, offload }
+        };
+        let near_tun = self.near.tun(&tun(near, far, near_v6, super::Direction::Up))?;
+        let far_tun = self.far.tun(&tun(far, near, far_v6, super::Direction::Down))?;
         self.near.route(&Route::new((Ipv4Addr::UNSPECIFIED, 0), DEVICE))?;
         self.far.route(&Route::new(self.block.range(), DEVICE))?;
         self.far.route(&Route::new(self.block.servers(), "lo").local())?;
+        if self.ipv6 {
+            self.near.route(&Route::new((FAR_V6, 128), DEVICE))?;
+            self.near.route(&Route::new(SERVERS_V6, DEVICE))?;
+            self.far.route(&Route::new((NEAR_V6, 128), DEVICE))?;
+        }
         Ok((near_tun, far_tun))
     }
 
@@ -82,8 +108,8 @@ impl Ends {
     pub fn join_within(self, config: &Config, log: Option<Log>, uplink: Uplink) -> Result<Link, Error> {
         let (near, far) = self.devices(config)?;
         let (peer, address) = self.block.uplink();
-        let inner =
-            self.far.tun(&TunConfig { name: OUTSIDE.to_owned(), address, peer, mtu: MTU, offload: true })?;
+        let (name, ipv6) = (OUTSIDE.to_owned(), None);
+        let inner = self.far.tun(&TunConfig { name, address, peer, ipv6, mtu: MTU, offload: true })?;
         self.far.route(&Route::new((Ipv4Addr::UNSPECIFIED, 0), OUTSIDE))?;
         self.far.forward()?;
         let refused = Error::refused("start the emulator");
@@ -127,10 +153,11 @@ impl Uplink {
             let Some(block) = around.child(n) else { break };
             let (address, peer) = block.uplink();
             let name = format!("inner{n}");
-            let device = match here.tun(&TunConfig { name, address, peer, mtu: MTU, offload: true }) {
-                Err(Error::Taken) => continue,
-                device => device?,
-            };
+            let device =
+                match here.tun(&TunConfig { name, address, peer, ipv6: None, mtu: MTU, offload: true }) {
+                    Err(Error::Taken) => continue,
+                    device => device?,
+                };
             here.route(&Route::new(block.range(), device.name()))?;
             here.forward()?;
             return Ok(Some(Self { device, block }));

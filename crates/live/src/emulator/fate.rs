@@ -6,23 +6,23 @@
 //! for packets that go up, before both for those that come down.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Instant;
 
 use super::Direction;
-use super::packet::{Addresses, Packet};
+use super::packet::{Addresses, Packet, transport};
 use crate::namespace::HEADER;
 
 /// A TCP connection by the addresses and ports of its ends.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Flow {
     /// At the near end.
-    pub near: SocketAddrV4,
+    pub near: SocketAddr,
     /// At the far end.
-    pub far: SocketAddrV4,
+    pub far: SocketAddr,
 }
 
 /// What becomes of a flow.
@@ -69,13 +69,10 @@ impl Fates {
     }
 }
 
-/// The flow of a packet of TCP over IPv4.
+/// The flow of a packet of TCP.
 fn flow(addresses: &Addresses, direction: Direction) -> Option<Flow> {
-    let Addresses { protocol: TCP, from: IpAddr::V4(from), to: IpAddr::V4(to), .. } = *addresses else {
-        return None;
-    };
-    let from = SocketAddrV4::new(from, addresses.from_port);
-    let to = SocketAddrV4::new(to, addresses.to_port);
+    let Addresses { protocol: TCP, from, to, from_port, to_port } = *addresses else { return None };
+    let (from, to) = (SocketAddr::new(from, from_port), SocketAddr::new(to, to_port));
     Some(match direction {
         Direction::Up => Flow { near: from, far: to },
         Direction::Down => Flow { near: to, far: from },
@@ -85,9 +82,13 @@ fn flow(addresses: &Addresses, direction: Direction) -> Option<Flow> {
 /// TCP's number in IP's header.
 const TCP: u8 = 6;
 
-/// Bytes of IPv4's and of TCP's header without options.
-const IP_LEN: usize = 20;
+/// Bytes of the headers of IPv4, IPv6 and TCP without options.
+const V4_LEN: usize = 20;
+const V6_LEN: usize = 40;
 const TCP_LEN: usize = 20;
+
+/// Hops that a packet may make (RFC 1700, "IP time to live").
+const HOPS: u8 = 64;
 
 /// Bits of TCP's header (RFC 9293 §3.1).
 const FIN: u8 = 1;
@@ -96,16 +97,17 @@ const RST: u8 = 4;
 const ACK: u8 = 16;
 
 /// What a host answers to a segment of a connection that it knows nothing of, as a device takes it (RFC 9293 §3.10.7.1); nothing to a RST,
-/// and to what is no TCP over IPv4.
+/// and to what is no TCP.
 ///
 /// "If the ACK bit is off, sequence number zero is used, `<SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>`. If the ACK bit is on,
 /// `<SEQ=SEG.ACK><CTL=RST>`."
 pub(super) fn reset(packet: &Packet) -> Option<Vec<u8>> {
     let ip = packet.ip();
-    let is_tcp = ip.first().is_some_and(|first| first >> 4 == 4) && ip.get(9) == Some(&TCP);
-    let ip_len = usize::from(ip.first()? & 0x0f) * 4;
-    let total = usize::from(u16::from_be_bytes([*ip.get(2)?, *ip.get(3)?]));
-    let tcp = ip.get(ip_len..total).filter(|tcp| is_tcp && tcp.len() >= TCP_LEN)?;
+    let (protocol, at) = transport(ip)?;
+    let is_v4 = ip[0] >> 4 == 4;
+    let length = |at: usize| usize::from(u16::from_be_bytes([ip[at], ip[at + 1]]));
+    let total = if is_v4 { length(2) } else { V6_LEN + length(4) };
+    let tcp = ip.get(at..total).filter(|tcp| protocol == TCP && tcp.len() >= TCP_LEN)?;
     let (flags, number) =
         (tcp[13], |at: usize| u32::from_be_bytes([tcp[at], tcp[at + 1], tcp[at + 2], tcp[at + 3]]));
     if flags & RST != 0 {
@@ -117,26 +119,45 @@ pub(super) fn reset(packet: &Packet) -> Option<Vec<u8>> {
         0 => (0, number(4).wrapping_add(len), RST | ACK),
         _ => (number(8), 0, RST),
     };
-    let mut answer = vec![0; HEADER + IP_LEN + TCP_LEN];
-    let (head, body) = answer[HEADER..].split_at_mut(IP_LEN);
-    head[..2].copy_from_slice(&[0x45, 0]);
-    head[2..4].copy_from_slice(&((IP_LEN + TCP_LEN) as u16).to_be_bytes());
-    head[6] = 0x40; // it must not be cut
-    head[8..10].copy_from_slice(&[64, TCP]);
-    head[12..16].copy_from_slice(&ip[16..20]);
-    head[16..20].copy_from_slice(&ip[12..16]);
+    let (mut head, addresses) = if is_v4 { back_v4(ip) } else { back_v6(ip) };
+    let mut body = [0; TCP_LEN];
     body[..2].copy_from_slice(&tcp[2..4]);
     body[2..4].copy_from_slice(&tcp[..2]);
     body[4..8].copy_from_slice(&seq.to_be_bytes());
     body[8..12].copy_from_slice(&ack.to_be_bytes());
     body[12..14].copy_from_slice(&[(TCP_LEN as u8 / 4) << 4, control]);
-    let sum = !sum(&[head]);
-    head[10..12].copy_from_slice(&sum.to_be_bytes());
-    // The pseudo header (RFC 9293 §3.1): addresses, a zero, the protocol, the length of the segment.
+    // The pseudo header, of which the zeros count for nothing: addresses, the protocol, the length of the segment (RFC 9293 §3.1, RFC
+    // 8200 §8.1).
     let pseudo = [0, TCP, 0, TCP_LEN as u8];
-    let check = !self::sum(&[&head[12..20], &pseudo, body]);
+    let check = !sum(&[&head[addresses], &pseudo, &body]);
     body[16..18].copy_from_slice(&check.to_be_bytes());
-    Some(answer)
+    head.extend_from_slice(&body);
+    Some([&[0; HEADER][..], &head].concat())
+}
+
+/// The header of a packet back to where one of IPv4 came from, with TCP's header alone; and where in it the addresses are.
+fn back_v4(ip: &[u8]) -> (Vec<u8>, std::ops::Range<usize>) {
+    let mut head = vec![0; V4_LEN];
+    head[0] = 0x45;
+    head[2..4].copy_from_slice(&((V4_LEN + TCP_LEN) as u16).to_be_bytes());
+    head[6] = 0x40; // it must not be cut
+    head[8..10].copy_from_slice(&[HOPS, TCP]);
+    head[12..16].copy_from_slice(&ip[16..20]);
+    head[16..20].copy_from_slice(&ip[12..16]);
+    let sum = !sum(&[&head]);
+    head[10..12].copy_from_slice(&sum.to_be_bytes());
+    (head, 12..20)
+}
+
+/// The same of IPv6.
+fn back_v6(ip: &[u8]) -> (Vec<u8>, std::ops::Range<usize>) {
+    let mut head = vec![0; V6_LEN];
+    head[0] = 0x60;
+    head[4..6].copy_from_slice(&(TCP_LEN as u16).to_be_bytes());
+    head[6..8].copy_from_slice(&[TCP, HOPS]);
+    head[8..24].copy_from_slice(&ip[24..40]);
+    head[24..40].copy_from_slice(&ip[8..24]);
+    (head, 8..40)
 }
 
 /// The sum of RFC 1071 over pieces of even length.
@@ -149,42 +170,73 @@ fn sum(pieces: &[&[u8]]) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use super::*;
 
-    const NEAR: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(100, 64, 0, 2), 40_000);
-    const FAR: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(100, 66, 0, 7), 80);
+    /// Both ends, of one family and of the other.
+    fn ends() -> [(SocketAddr, SocketAddr); 2] {
+        let read = |(near, far): (&str, &str)| (near.parse().unwrap(), far.parse().unwrap());
+        [("100.64.0.2:40000", "100.66.0.7:80"), ("[2001:db8:ffff::2]:40000", "[2001:db8::7]:80")].map(read)
+    }
 
     /// A segment as a device gives it.
-    fn segment(from: SocketAddrV4, to: SocketAddrV4, flags: u8, payload: usize) -> Packet {
-        let mut data = vec![0; HEADER + IP_LEN + TCP_LEN + payload];
+    fn segment(from: SocketAddr, to: SocketAddr, flags: u8, payload: usize) -> Packet {
+        let tcp_len = TCP_LEN + payload;
+        let mut ip = match (from, to) {
+            (SocketAddr::V4(from), SocketAddr::V4(to)) => {
+                let mut ip = vec![0; V4_LEN];
+                (ip[0], ip[9]) = (0x45, TCP);
+                ip[2..4].copy_from_slice(&((V4_LEN + tcp_len) as u16).to_be_bytes());
+                ip[12..16].copy_from_slice(&from.ip().octets());
+                ip[16..20].copy_from_slice(&to.ip().octets());
+                ip
+            }
+            (SocketAddr::V6(from), SocketAddr::V6(to)) => {
+                let mut ip = vec![0; V6_LEN];
+                (ip[0], ip[6]) = (0x60, TCP);
+                ip[4..6].copy_from_slice(&(tcp_len as u16).to_be_bytes());
+                ip[8..24].copy_from_slice(&from.ip().octets());
+                ip[24..40].copy_from_slice(&to.ip().octets());
+                ip
+            }
+            _ => panic!("ends of one family"),
+        };
+        let mut tcp = vec![0; tcp_len];
+        tcp[..2].copy_from_slice(&from.port().to_be_bytes());
+        tcp[2..4].copy_from_slice(&to.port().to_be_bytes());
+        tcp[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
+        tcp[8..12].copy_from_slice(&77u32.to_be_bytes());
+        (tcp[12], tcp[13]) = (5 << 4, flags);
+        ip.extend_from_slice(&tcp);
+        of_ip(&ip)
+    }
+
+    fn of_ip(ip: &[u8]) -> Packet {
+        let data = [&[0; HEADER][..], ip].concat();
         let len = data.len();
-        let ip = &mut data[HEADER..];
-        ip[0] = 0x45;
-        ip[2..4].copy_from_slice(&((len - HEADER) as u16).to_be_bytes());
-        ip[9] = TCP;
-        ip[12..16].copy_from_slice(&from.ip().octets());
-        ip[16..20].copy_from_slice(&to.ip().octets());
-        ip[20..22].copy_from_slice(&from.port().to_be_bytes());
-        ip[22..24].copy_from_slice(&to.port().to_be_bytes());
-        ip[24..28].copy_from_slice(&u32::MAX.to_be_bytes());
-        ip[28..32].copy_from_slice(&77u32.to_be_bytes());
-        (ip[32], ip[33]) = (5 << 4, flags);
         Packet::new(data.into(), len, 0, Instant::ZERO)
     }
 
-    /// What the answer has: sequence number, acknowledgement, bits.
+    /// What the answer has, the same over either family: sequence number, acknowledgement, bits.
     fn answer(flags: u8, payload: usize) -> Option<(u32, u32, u8)> {
-        let data = reset(&segment(NEAR, FAR, flags, payload))?;
-        let len = data.len();
-        let packet = Packet::new(data.into(), len, 0, Instant::ZERO);
-        assert_eq!(flow(&packet.addresses(), Direction::Down), Some(Flow { near: NEAR, far: FAR }));
-        let (head, body) = packet.ip().split_at(IP_LEN);
-        assert_eq!(sum(&[head]), 0xffff, "what is summed with its checksum gives all ones");
-        assert_eq!(sum(&[&head[12..20], &[0, TCP, 0, TCP_LEN as u8], body]), 0xffff);
-        let number = |at: usize| u32::from_be_bytes(body[at..at + 4].try_into().unwrap());
-        Some((number(4), number(8), body[13]))
+        let answers = ends().map(|(near, far)| {
+            let packet = of_ip(&reset(&segment(near, far, flags, payload))?[HEADER..]);
+            assert_eq!(flow(&packet.addresses(), Direction::Down), Some(Flow { near, far }));
+            let ip = packet.ip();
+            let (addresses, len) = if near.is_ipv4() { (12..20, V4_LEN) } else { (8..40, V6_LEN) };
+            let (head, body) = ip.split_at(len);
+            assert_eq!(body.len(), TCP_LEN);
+            if near.is_ipv4() {
+                assert_eq!(sum(&[head]), 0xffff, "what is summed with its checksum gives all ones");
+                assert_eq!(usize::from(head[3]), ip.len());
+            } else {
+                assert_eq!(usize::from(head[5]), body.len());
+            }
+            assert_eq!(sum(&[&head[addresses], &[0, TCP, 0, TCP_LEN as u8], body]), 0xffff);
+            let number = |at: usize| u32::from_be_bytes(body[at..at + 4].try_into().unwrap());
+            Some((number(4), number(8), body[13]))
+        });
+        assert_eq!(answers[0], answers[1]);
+        answers[0]
     }
 
     /// RFC 9293 §3.10.7.1, with sequence numbers that wrap.
@@ -200,32 +252,35 @@ mod tests {
 
     #[test]
     fn what_is_no_tcp_is_not_answered_however_it_is_cut() {
-        let syn = segment(NEAR, FAR, SYN, 0);
-        let ip = syn.ip();
-        for len in 0..ip.len() {
-            let data: Vec<u8> = [&[0; HEADER][..], &ip[..len]].concat();
-            assert_eq!(reset(&Packet::new(data.into(), HEADER + len, 0, Instant::ZERO)), None);
-        }
-        for (at, value) in [(0, 0x65), (9, 17), (0, 0x4f), (32, 0xf0)] {
-            let mut data: Vec<u8> = syn.bytes().to_vec();
-            data[HEADER + at] = value;
-            let len = data.len();
-            assert_eq!(reset(&Packet::new(data.into(), len, 0, Instant::ZERO)), None, "{at}");
+        // The family and the protocol are other ones, and lengths that there are not.
+        let v4 = [(0, 0x65), (9, 17), (0, 0x4f), (32, 0xf0), (2, 0xff)];
+        let v6 = [(0, 0x45), (6, 17), (6, 0), (52, 0xf0), (4, 0xff)];
+        for ((near, far), changes) in ends().into_iter().zip([v4, v6]) {
+            let syn = segment(near, far, SYN, 0);
+            let ip = syn.ip();
+            (0..ip.len()).for_each(|len| assert_eq!(reset(&of_ip(&ip[..len])), None));
+            for (at, value) in changes {
+                let mut ip = ip.to_vec();
+                ip[at] = value;
+                assert_eq!(reset(&of_ip(&ip)), None, "{at}");
+            }
         }
     }
 
     #[test]
     fn a_fate_is_that_of_one_flow_both_ways_and_from_its_moment_on() {
-        let (fates, at) = (Fates::default(), Instant::from_nanos(5));
-        let (up, down) = (segment(NEAR, FAR, SYN, 0), segment(FAR, NEAR, SYN | ACK, 0));
-        assert!(!fates.is_refused(&up) && !fates.is_gone(&up, Direction::Up, Instant::MAX));
-        fates.set(Flow { near: NEAR, far: FAR }, Fate { refused: true, gone: Some(at) });
-        let before = Instant::from_nanos(4);
-        for (packet, direction) in [(&up, Direction::Up), (&down, Direction::Down)] {
-            assert!(fates.is_gone(packet, direction, at) && !fates.is_gone(packet, direction, before));
+        for (near, far) in ends() {
+            let (fates, at) = (Fates::default(), Instant::from_nanos(5));
+            let (up, down) = (segment(near, far, SYN, 0), segment(far, near, SYN | ACK, 0));
+            assert!(!fates.is_refused(&up) && !fates.is_gone(&up, Direction::Up, Instant::MAX));
+            fates.set(Flow { near, far }, Fate { refused: true, gone: Some(at) });
+            let before = Instant::from_nanos(4);
+            for (packet, direction) in [(&up, Direction::Up), (&down, Direction::Down)] {
+                assert!(fates.is_gone(packet, direction, at) && !fates.is_gone(packet, direction, before));
+            }
+            assert!(fates.is_refused(&up));
+            let other = SocketAddr::new(near.ip(), near.port() + 1);
+            assert!(!fates.is_refused(&segment(other, far, SYN, 0)));
         }
-        assert!(fates.is_refused(&up));
-        let other = SocketAddrV4::new(*NEAR.ip(), NEAR.port() + 1);
-        assert!(!fates.is_refused(&segment(other, FAR, SYN, 0)));
     }
 }

@@ -1,7 +1,7 @@
 //! A packet, and what its header tells.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base::{Duration, Instant};
 use link::Mark;
@@ -35,8 +35,18 @@ pub(super) struct Packet {
 impl Packet {
     pub fn new(data: Box<[u8]>, len: usize, number: u64, now: Instant) -> Self {
         let flow = Addresses::read(&data[HEADER.min(len)..len]).hash();
-        let extra = Duration::ZERO;
-        Self { data, len, flow, number, extra, queue_bytes: 0, entered: now, line: now, sent: now, due: now }
+        Self {
+            data,
+            len,
+            flow,
+            number,
+            extra: Duration::ZERO,
+            queue_bytes: 0,
+            entered: now,
+            line: now,
+            sent: now,
+            due: now,
+        }
     }
 
     /// What is written to a device: header and packet.
@@ -59,8 +69,8 @@ impl Packet {
         let len = u64::from(link::Packet::wire_len(self));
         let (&[_, kind, _, _, a, b, ..], ip) = (&self.data[..], self.ip()) else { return (1, len) };
         let size = u64::from(u16::from_ne_bytes([a, b]));
-        let tcp = usize::from(ip.first().map_or(0, |b| b & 0x0f)) * 4;
-        let (true, true, Some(offset)) = (kind != 0, size > 0, ip.get(tcp + 12)) else { return (1, len) };
+        let (true, true, Some((_, tcp))) = (kind != 0, size > 0, transport(ip)) else { return (1, len) };
+        let Some(offset) = ip.get(tcp + 12) else { return (1, len) };
         let heads = tcp as u64 + u64::from(offset >> 4) * 4;
         let count = len.saturating_sub(heads).div_ceil(size).max(1);
         (count, len + (count - 1) * heads)
@@ -127,31 +137,23 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    /// Reads the headers of an IP packet (RFC 791 section 3.1, RFC 8200 section 3) as far as they go. IPv6 extension headers are not
-    /// followed.
+    /// Reads the headers of an IP packet (RFC 791 section 3.1, RFC 8200 section 3) as far as they go.
     pub fn read(ip: &[u8]) -> Self {
         let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let mut addresses = Addresses { protocol: 0, from: nobody, to: nobody, from_port: 0, to_port: 0 };
         let v4 = |at| ip.get(at..at + 4).and_then(|b| <[u8; 4]>::try_from(b).ok()).map(Ipv4Addr::from);
         let v6 = |at| ip.get(at..at + 16).and_then(|b| <[u8; 16]>::try_from(b).ok()).map(Ipv6Addr::from);
-        let ports = match ip.first().map(|b| b >> 4) {
-            Some(4) => {
-                let (Some(from), Some(to)) = (v4(12), v4(16)) else { return addresses };
-                (addresses.protocol, addresses.from, addresses.to) = (ip[9], from.into(), to.into());
-                let offset = u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff;
-                if offset != 0 {
-                    return addresses;
-                }
-                usize::from(ip[0] & 0x0f) * 4
-            }
-            Some(6) => {
-                let (Some(from), Some(to)) = (v6(8), v6(24)) else { return addresses };
-                (addresses.protocol, addresses.from, addresses.to) = (ip[6], from.into(), to.into());
-                40
-            }
-            _ => return addresses,
+        let ends = match ip.first().map(|b| b >> 4) {
+            Some(4) => v4(12).zip(v4(16)).map(|(from, to)| (from.into(), to.into())),
+            Some(6) => v6(8).zip(v6(24)).map(|(from, to)| (from.into(), to.into())),
+            _ => None,
         };
-        if let (6 | 17, Some(&[a, b, c, d])) = (addresses.protocol, ip.get(ports..ports + 4)) {
+        let Some((from, to)) = ends else { return addresses };
+        (addresses.from, addresses.to) = (from, to);
+        let (protocol, ports) = payload(ip);
+        addresses.protocol = protocol;
+        let ports = ports.and_then(|at| ip.get(at..at + 4));
+        if let (6 | 17, Some(&[a, b, c, d])) = (protocol, ports) {
             (addresses.from_port, addresses.to_port) =
                 (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
         }
@@ -179,8 +181,50 @@ impl Addresses {
 }
 
 impl fmt::Display for Addresses {
-    /// `6,10.0.0.1:1234,10.0.0.2:80`
+    /// `6,10.0.0.1:1234,10.0.0.2:80`, `6,[2001:db8::1]:1234,[2001:db8::2]:80`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},{}:{},{}:{}", self.protocol, self.from, self.from_port, self.to, self.to_port)
+        let (from, to) = (SocketAddr::new(self.from, self.from_port), SocketAddr::new(self.to, self.to_port));
+        write!(f, "{},{from},{to}", self.protocol)
     }
+}
+
+/// Extension headers of one IPv6 packet that are followed; a packet of more is of the protocol that comes then. RFC 8200 section 4.1 has
+/// each but one at most once.
+const EXTENSIONS_MAX: usize = 8;
+
+/// What an IP packet that has both its addresses carries: the protocol's number, and where its header begins unless that is in another
+/// fragment or beyond what is there to be read.
+fn payload(ip: &[u8]) -> (u8, Option<usize>) {
+    if ip[0] >> 4 == 4 {
+        let offset = u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff;
+        return (ip[9], (offset == 0).then_some(usize::from(ip[0] & 0x0f) * 4));
+    }
+    let (mut next, mut at) = (ip[6], 40);
+    for _ in 0..EXTENSIONS_MAX {
+        // RFC 8200 sections 4.3 to 4.6 (hop-by-hop, routing, fragment, destination options), RFC 4302 section 2.2 (authentication).
+        let is_extension = matches!(next, 0 | 43 | 44 | 51 | 60);
+        let (true, Some(&[following, len, a, b])) = (is_extension, ip.get(at..at + 4)) else { break };
+        at += match next {
+            44 => 8,
+            51 => (usize::from(len) + 2) * 4,
+            _ => (usize::from(len) + 1) * 8,
+        };
+        let is_later_fragment = next == 44 && u16::from_be_bytes([a, b]) & !7 != 0;
+        next = following;
+        if is_later_fragment {
+            return (next, None);
+        }
+    }
+    (next, Some(at))
+}
+
+/// The protocol that an IP packet carries, and where its header begins; `None` if nothing is known of that.
+pub(super) fn transport(ip: &[u8]) -> Option<(u8, usize)> {
+    let whole = match ip.first()? >> 4 {
+        4 => 20,
+        6 => 40,
+        _ => return None,
+    };
+    let (protocol, at) = payload(ip.get(..whole).map(|_| ip)?);
+    Some((protocol, at?))
 }

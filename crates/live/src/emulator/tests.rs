@@ -51,7 +51,39 @@ fn a_packet_tells_who_talks_to_whom() {
     assert_eq!(Addresses::read(&ip).to_port, 0);
     let mut v6 = vec![0u8; 44];
     (v6[0], v6[6], v6[7], v6[23], v6[39], v6[43]) = (0x60, 6, 64, 1, 2, 80);
-    assert_eq!(Addresses::read(&v6).to_string(), "6,::1:0,::2:80");
+    assert_eq!(Addresses::read(&v6).to_string(), "6,[::1]:0,[::2]:80");
+}
+
+/// An IPv6 packet from ::1 to ::2 with `headers` before a UDP header from port 9 to 80.
+fn v6(first: u8, headers: &[u8]) -> Vec<u8> {
+    let mut ip = vec![0; 40];
+    (ip[0], ip[6], ip[23], ip[39]) = (0x60, first, 1, 2);
+    ip.extend_from_slice(headers);
+    ip.extend_from_slice(&[0, 9, 0, 80, 0, 8, 0, 0]);
+    ip
+}
+
+/// RFC 8200 section 4: what stands between the IPv6 header and the one that has the ports is gone past.
+#[test]
+fn extension_headers_of_ipv6_are_gone_past_and_fragments_have_one_protocol() {
+    let plain = Addresses::read(&v6(17, &[]));
+    assert_eq!(plain.to_string(), "17,[::1]:9,[::2]:80");
+    let hop_by_hop = [60, 0, 1, 4, 0, 0, 0, 0];
+    let options = [[51; 1].as_slice(), &[1], &[0; 14]].concat();
+    let authentication = [[17; 1].as_slice(), &[1], &[0; 10]].concat();
+    let all = [&hop_by_hop[..], &options, &authentication].concat();
+    assert_eq!(Addresses::read(&v6(0, &all)), plain);
+    let fragment = |offset: u8| [17, 0, 0, offset << 3 | 1, 0, 0, 0, 7];
+    assert_eq!(Addresses::read(&v6(44, &fragment(0))), plain, "the first has the ports");
+    let later = Addresses::read(&v6(44, &fragment(1)));
+    assert_eq!((later.protocol, later.to_port), (17, 0), "its first bytes are no ports");
+    // One after the other without end, cut anywhere, and of any first header, it is read without complaint.
+    let endless = v6(0, &[0; 8].repeat(200));
+    assert_eq!(Addresses::read(&endless).to_port, 0);
+    for first in 0..=255 {
+        let ip = v6(first, &all);
+        (0..=ip.len()).for_each(|len| assert!(Addresses::read(&ip[..len]).to_port <= 80 << 8));
+    }
 }
 
 #[test]
@@ -277,6 +309,41 @@ fn a_datagram_crosses_the_link_and_takes_its_time() {
         assert_eq!((check.down.delivered.packets, check.down.path.dropped_loss), (1, 0));
         assert_eq!(check.up.lateness().map(|late| late.max > Duration::ZERO), Some(true));
     }
+}
+
+/// Over IPv6 a datagram has 40 + 8 bytes before it and the link carries no packet but what was sent: nobody asks for neighbours, routers or
+/// groups.
+#[test]
+fn the_link_carries_ipv6_byte_for_byte_and_nothing_that_was_not_sent() {
+    use std::net::{Ipv6Addr, UdpSocket};
+    let Some(privilege) = crate::namespace::tests::privilege() else { return };
+    let mut ends = Ends::new(privilege, crate::namespace::Block::WHOLE).unwrap();
+    if let Err(e) = ends.carry_ipv6() {
+        return println!("skipped: {e}");
+    }
+    let server: Ipv6Addr = "2001:db8::7".parse().unwrap();
+    ends.far().own(server).unwrap();
+    let mut asked = config(path(10_000, 5), path(10_000, 7));
+    asked.delays = vec![DelayTo { network: server.into(), prefix: 128, delay: Duration::from_millis(3) }];
+    let link = ends.join(&asked, None).unwrap();
+    let at_far = link.far().run(|| UdpSocket::bind((server, 53))).unwrap();
+    let at_near = link.near().run(|| UdpSocket::bind("[::]:0")).unwrap();
+    [&at_far, &at_near]
+        .iter()
+        .for_each(|socket| socket.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap());
+    let clock = Clock::start();
+    at_near.send_to(b"who?", (server, 53)).unwrap();
+    let mut buffer = [0; 16];
+    let (len, from) = at_far.recv_from(&mut buffer).unwrap();
+    assert_eq!((&buffer[..len], from.ip()), (&b"who?"[..], crate::namespace::NEAR_V6.into()));
+    assert!(clock.now() >= ms(8), "5 ms and 3 of detour, one way");
+    at_far.send_to(b"me", from).unwrap();
+    assert_eq!(at_near.recv_from(&mut buffer).unwrap(), (2, (server, 53).into()));
+    assert!(clock.now() >= ms(18), "both ways");
+    let check = link.finish().unwrap().0;
+    assert_eq!(check.up.received, Count { packets: 1, bytes: 48 + 4 });
+    assert_eq!((check.up.delivered, check.up.refused), (check.up.received, 0));
+    assert_eq!(check.down.received, Count { packets: 1, bytes: 48 + 2 });
 }
 
 /// A link that does nothing to single packets carries TCP in large pieces, and no byte is lost or moved; one that does, does not.

@@ -1,18 +1,17 @@
 //! Devices, addresses and routes: the few requests of rtnetlink(7) that are needed, one after the other.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use base::Duration;
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
     NetlinkPayload,
 };
-use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
-    RouteType,
+    RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
@@ -20,8 +19,8 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 /// A route: which addresses lie behind which device, and how TCP is to talk to them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Route {
-    /// Address and length of the prefix; 0.0.0.0/0 for all.
-    pub to: (Ipv4Addr, u8),
+    /// Address and length of the prefix; 0.0.0.0/0 for all of IPv4.
+    pub to: (IpAddr, u8),
     /// The device.
     pub device: String,
     /// The addresses are this network's own: whoever listens on all addresses listens on these.
@@ -32,7 +31,8 @@ pub struct Route {
 
 impl Route {
     /// A route that leaves TCP as it is.
-    pub fn new(to: (Ipv4Addr, u8), device: &str) -> Self {
+    pub fn new(to: (impl Into<IpAddr>, u8), device: &str) -> Self {
+        let to = (to.0.into(), to.1);
         Self { to, device: device.to_owned(), local: false, tcp: TcpMetrics::default() }
     }
 
@@ -146,14 +146,16 @@ impl Netlink {
         self.request(RouteNetlinkMessage::SetLink(link), 0).map(|_| ())
     }
 
-    /// Gives a device an address, and the one at the other end of its wire.
-    pub fn add_address(&mut self, index: u32, local: Ipv4Addr, peer: Ipv4Addr) -> io::Result<()> {
+    /// Gives a device an address, and the one at the other end of its wire, which may be the same. One of IPv6 may be used at once:
+    /// nobody is asked whether it is theirs (RFC 4862 section 5.4).
+    pub fn add_address(&mut self, index: u32, local: IpAddr, peer: IpAddr) -> io::Result<()> {
         let mut address = AddressMessage::default();
-        address.header.family = AddressFamily::Inet;
-        address.header.prefix_len = 32;
+        (address.header.family, address.header.prefix_len) = family(local);
         address.header.index = index;
-        address.attributes =
-            vec![AddressAttribute::Local(local.into()), AddressAttribute::Address(peer.into())];
+        if local.is_ipv6() {
+            address.header.flags = AddressHeaderFlags::Nodad;
+        }
+        address.attributes = vec![AddressAttribute::Local(local), AddressAttribute::Address(peer)];
         self.request(RouteNetlinkMessage::NewAddress(address), NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
     }
 
@@ -161,7 +163,7 @@ impl Netlink {
     pub fn add_route(&mut self, route: &Route) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
-            address_family: AddressFamily::Inet,
+            address_family: family(route.to.0).0,
             destination_prefix_length: route.to.1,
             table: if route.local { TABLE_LOCAL } else { RouteHeader::RT_TABLE_MAIN },
             protocol: RouteProtocol::Static,
@@ -170,7 +172,7 @@ impl Netlink {
             ..message.header
         };
         if route.to.1 > 0 {
-            message.attributes.push(RouteAttribute::Destination(RouteAddress::Inet(route.to.0)));
+            message.attributes.push(RouteAttribute::Destination(route.to.0.into()));
         }
         message.attributes.push(RouteAttribute::Oif(self.index_of(&route.device)?));
         let metrics = route.tcp.write();
@@ -181,11 +183,10 @@ impl Netlink {
     }
 
     /// How TCP talks to an address, as the kernel has it.
-    pub fn tcp_to(&mut self, address: Ipv4Addr) -> io::Result<TcpMetrics> {
+    pub fn tcp_to(&mut self, address: IpAddr) -> io::Result<TcpMetrics> {
         let mut message = RouteMessage::default();
-        message.header.address_family = AddressFamily::Inet;
-        message.header.destination_prefix_length = 32;
-        message.attributes.push(RouteAttribute::Destination(RouteAddress::Inet(address)));
+        (message.header.address_family, message.header.destination_prefix_length) = family(address);
+        message.attributes.push(RouteAttribute::Destination(address.into()));
         let Some(RouteNetlinkMessage::NewRoute(route)) =
             self.request(RouteNetlinkMessage::GetRoute(message), 0)?
         else {
@@ -254,5 +255,13 @@ impl Netlink {
                 }
             }
         }
+    }
+}
+
+/// The family of an address, and the length of the prefix that is all of it.
+fn family(address: IpAddr) -> (AddressFamily, u8) {
+    match address {
+        IpAddr::V4(_) => (AddressFamily::Inet, 32),
+        IpAddr::V6(_) => (AddressFamily::Inet6, 128),
     }
 }

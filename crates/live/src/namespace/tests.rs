@@ -58,6 +58,7 @@ fn an_error_names_the_remedy_in_one_line() {
         Error::NoTun { source: denied() },
         Error::Threads,
         Error::Taken,
+        Error::NoIpv6 { remedy: "boot it otherwise" },
         Error::Refused { what: "add a route", source: denied() },
     ];
     for error in errors {
@@ -91,7 +92,7 @@ fn with_privilege(test: impl FnOnce(Privilege)) {
 fn a_route_says_how_tcp_begins_and_the_kernel_says_it_back() {
     with_privilege(|privilege| {
         let net = Net::new(privilege).unwrap();
-        let address: Ipv4Addr = "100.66.0.7".parse().unwrap();
+        let address: IpAddr = "100.66.0.7".parse().unwrap();
         let tcp = TcpMetrics {
             initial_cwnd: Some(32),
             initial_rwnd: Some(44),
@@ -104,17 +105,18 @@ fn a_route_says_how_tcp_begins_and_the_kernel_says_it_back() {
             name: "t%d".to_owned(),
             address: "100.64.0.2".parse().unwrap(),
             peer: "100.64.0.1".parse().unwrap(),
+            ipv6: None,
             mtu: 1_500,
             offload: false,
         };
         let tun = net.tun(&device).unwrap();
         net.route(&Route::new((address, 32), tun.name()).with_tcp(tcp.clone())).unwrap();
         assert_eq!(net.tcp_to(address).unwrap(), tcp);
-        assert_eq!(net.tcp_to(device.peer).unwrap(), TcpMetrics::default());
+        assert_eq!(net.tcp_to(device.peer.into()).unwrap(), TcpMetrics::default());
         // The route to the peer came with the device and is replaced.
         let slow_start = TcpMetrics { initial_cwnd: Some(3), ..TcpMetrics::default() };
         net.route(&Route::new((device.peer, 32), tun.name()).with_tcp(slow_start.clone())).unwrap();
-        assert_eq!(net.tcp_to(device.peer).unwrap(), slow_start);
+        assert_eq!(net.tcp_to(device.peer.into()).unwrap(), slow_start);
     });
 }
 

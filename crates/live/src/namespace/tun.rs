@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{OFlags, fcntl_setfl};
@@ -20,6 +20,8 @@ pub struct TunConfig {
     pub address: Ipv4Addr,
     /// The address at the other end.
     pub peer: Ipv4Addr,
+    /// Its address of IPv6. Without one, IPv6 is off on it; with one, the network must [allow it](super::Net::allow_ipv6).
+    pub ipv6: Option<Ipv6Addr>,
     /// Bytes of the largest IP packet.
     pub mtu: u32,
     /// The kernel may give TCP segments in pieces larger than the MTU, to be cut at the other end (TCP segmentation offload).
@@ -64,9 +66,14 @@ impl Tun {
         fcntl_setfl(&self.fd, OFlags::RDWR | OFlags::NONBLOCK)?;
         let mut netlink = Netlink::open()?;
         let index = netlink.index_of(&self.name)?;
-        // Without this, IPv6 says hello over every new device, in the middle of whatever is measured.
-        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", self.name), "1");
-        netlink.add_address(index, config.address, config.peer)?;
+        if config.ipv6.is_none() {
+            // Without this, IPv6 says hello over every new device, in the middle of whatever is measured.
+            let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", self.name), "1");
+        }
+        netlink.add_address(index, config.address.into(), config.peer.into())?;
+        if let Some(address) = config.ipv6 {
+            netlink.add_address(index, address.into(), address.into())?;
+        }
         netlink.set_link(index, Some(config.mtu), Some(QUEUE))
     }
 

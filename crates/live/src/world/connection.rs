@@ -1,7 +1,7 @@
 //! One of the browser's connections.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 
 use base::{Chunk, Instant};
 use bytes::BytesMut;
@@ -216,15 +216,11 @@ impl Connection {
 }
 
 /// Begins to connect from a port of this address; `before` the first packet it is shown where from.
-pub(super) fn dial(
-    from: Ipv4Addr,
-    to: SocketAddrV4,
-    before: impl FnOnce(SocketAddrV4),
-) -> io::Result<TcpStream> {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+pub(super) fn dial(from: IpAddr, to: SocketAddr, before: impl FnOnce(SocketAddr)) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
-    socket.bind(&SocketAddrV4::new(from, 0).into())?;
-    before(socket.local_addr()?.as_socket_ipv4().ok_or(io::ErrorKind::AddrNotAvailable)?);
+    socket.bind(&SocketAddr::new(from, 0).into())?;
+    before(socket.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?);
     match socket.connect(&to.into()) {
         Err(e) if e.raw_os_error() != Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => Err(e),
         _ => Ok(TcpStream::from_std(socket.into())),

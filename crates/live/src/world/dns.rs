@@ -1,12 +1,16 @@
 //! Names of a page: a name server at the far end, and a stub resolver (RFC 1035) in the browser.
+//!
+//! Where hosts have addresses of both families the resolver asks for both at once, IPv6 first (RFC 8305 section 3), and tells of each
+//! family as its answer comes: what a client makes of it is the client's business.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Duration, Instant};
+use client::Family;
 use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 use mio::net::UdpSocket;
@@ -25,11 +29,25 @@ const TRIES: u32 = 4;
 /// Seconds for which an answer holds.
 const TTL: u32 = 300;
 
-/// Addresses by name.
-pub(super) type Zone = BTreeMap<String, Ipv4Addr>;
+/// A host's addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Addresses {
+    pub v4: Ipv4Addr,
+    pub v6: Option<Ipv6Addr>,
+}
 
-/// The address under which the zone has a name, however it is written.
-fn look_up(zone: &Zone, name: &Name) -> Option<Ipv4Addr> {
+impl Addresses {
+    /// All of them, as the client prefers them (RFC 6724).
+    pub fn all(self) -> impl Iterator<Item = IpAddr> {
+        self.v6.map(IpAddr::from).into_iter().chain([self.v4.into()])
+    }
+}
+
+/// Addresses by name.
+pub(super) type Zone = BTreeMap<String, Addresses>;
+
+/// The addresses under which the zone has a name, however it is written.
+fn look_up(zone: &Zone, name: &Name) -> Option<Addresses> {
     zone.get(name.to_lowercase().to_utf8().trim_end_matches('.')).copied()
 }
 
@@ -94,13 +112,18 @@ fn answer(zone: &Zone, query: &[u8]) -> Option<Vec<u8>> {
     answer.metadata.recursion_desired = query.metadata.recursion_desired;
     for question in &query.queries {
         answer.add_query(question.clone());
-        match look_up(zone, question.name()) {
-            Some(address) if question.query_type() == RecordType::A => {
-                let data = RData::A(address.into());
-                answer.add_answer(Record::from_rdata(question.name().clone(), TTL, data));
-            }
-            Some(_) => {}
-            None => answer.metadata.response_code = ResponseCode::NXDomain,
+        let Some(addresses) = look_up(zone, question.name()) else {
+            answer.metadata.response_code = ResponseCode::NXDomain;
+            continue;
+        };
+        let data = match question.query_type() {
+            RecordType::A => Some(RData::A(addresses.v4.into())),
+            RecordType::AAAA => addresses.v6.map(|v6| RData::AAAA(v6.into())),
+            _ => None,
+        };
+        // A name that has none of the family is a name all the same (RFC 2308 section 2.2).
+        if let Some(data) = data {
+            answer.add_answer(Record::from_rdata(question.name().clone(), TTL, data));
         }
     }
     answer.to_vec().ok()
@@ -109,9 +132,20 @@ fn answer(zone: &Zone, query: &[u8]) -> Option<Vec<u8>> {
 /// A question on its way.
 struct Question {
     host: u32,
+    family: Family,
     query: Vec<u8>,
     asked: u32,
     again: Instant,
+}
+
+/// A look-up that has ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Ended {
+    pub host: u32,
+    /// What was asked for.
+    pub family: Family,
+    /// What there is of it.
+    pub addresses: Vec<IpAddr>,
 }
 
 /// The resolver.
@@ -131,14 +165,18 @@ impl Resolver {
         Ok(Self { socket, questions: BTreeMap::new(), next: 1 })
     }
 
-    /// Asks for the address of `name`; says whether that is a name at all.
-    pub fn ask(&mut self, now: Instant, host: u32, name: &str) -> bool {
+    /// Asks for the addresses of `name` of one family; says whether that is a name at all.
+    pub fn ask(&mut self, now: Instant, host: u32, name: &str, family: Family) -> bool {
         let Ok(name) = Name::from_ascii(format!("{name}.")) else { return false };
         let mut message = Message::new(self.next, MessageType::Query, OpCode::Query);
         message.metadata.recursion_desired = true;
-        message.add_query(Query::query(name, RecordType::A));
+        let kind = match family {
+            Family::V4 => RecordType::A,
+            Family::V6 => RecordType::AAAA,
+        };
+        message.add_query(Query::query(name, kind));
         let Ok(query) = message.to_vec() else { return false };
-        let question = Question { host, query, asked: 1, again: now + PATIENCE };
+        let question = Question { host, family, query, asked: 1, again: now + PATIENCE };
         // What cannot be sent is as good as lost.
         let _ = self.socket.send(&question.query);
         self.questions.insert(self.next, question);
@@ -151,19 +189,21 @@ impl Resolver {
         self.questions.values().map(|q| q.again).min()
     }
 
-    /// Takes the answers that have come, and asks again what was not answered in time. Gives each host whose name's look-up has
-    /// ended, with its address if it has one.
-    pub fn go_on(&mut self, now: Instant) -> Vec<(u32, Option<Ipv4Addr>)> {
+    /// Takes the answers that have come, and asks again what was not answered in time. Gives the look-ups that have ended.
+    pub fn go_on(&mut self, now: Instant) -> Vec<Ended> {
         let mut ended = Vec::new();
         let mut buffer = [0; MESSAGE_MAX];
         while let Ok(len) = self.socket.recv(&mut buffer) {
             let Ok(message) = Message::from_vec(&buffer[..len]) else { continue };
             let Some(question) = self.questions.remove(&message.metadata.id) else { continue };
-            let address = message.answers.iter().find_map(|record| match &record.data {
-                RData::A(address) => Some(address.0),
+            let of_family = |record: &Record| match &record.data {
+                RData::A(address) => Some(IpAddr::from(address.0)),
+                RData::AAAA(address) => Some(address.0.into()),
                 _ => None,
-            });
-            ended.push((question.host, address));
+            };
+            let mut addresses: Vec<_> = message.answers.iter().filter_map(of_family).collect();
+            addresses.retain(|address| Family::of(*address) == question.family);
+            ended.push(Ended { host: question.host, family: question.family, addresses });
         }
         let Self { questions, socket, .. } = self;
         questions.retain(|_, question| {
@@ -171,7 +211,7 @@ impl Resolver {
                 return true;
             }
             if question.asked == TRIES {
-                ended.push((question.host, None));
+                ended.push(Ended { host: question.host, family: question.family, addresses: Vec::new() });
                 return false;
             }
             question.asked += 1;
@@ -188,7 +228,9 @@ mod tests {
     use super::*;
 
     fn zone() -> Zone {
-        [("a.example".to_owned(), Ipv4Addr::new(100, 64, 8, 1))].into()
+        let addresses = |n, v6| Addresses { v4: Ipv4Addr::new(100, 64, 8, n), v6 };
+        let both = addresses(1, Some("2001:db8::1".parse().unwrap()));
+        [("a.example".to_owned(), both), ("old.example".to_owned(), addresses(2, None))].into()
     }
 
     #[test]
@@ -209,14 +251,23 @@ mod tests {
         reactor.register(&mut ours, 1).unwrap();
         let mut resolver = Resolver { socket: ours, questions: BTreeMap::new(), next: 1 };
         let mut got = BTreeMap::new();
-        assert!(resolver.ask(reactor.now(), 0, "A.Example"));
-        assert!(resolver.ask(reactor.now(), 1, "b.example"));
-        assert!(!resolver.ask(reactor.now(), 2, "no name at all"));
-        while got.len() < 2 {
-            reactor.wait(resolver.poll_timeout()).unwrap();
-            got.extend(resolver.go_on(reactor.now()));
+        let names = ["A.Example", "b.example", "old.example"];
+        for (host, name) in (0..).zip(names) {
+            for family in [Family::V6, Family::V4] {
+                assert!(resolver.ask(reactor.now(), host, name, family));
+            }
         }
-        assert_eq!(got, [(0, Some(Ipv4Addr::new(100, 64, 8, 1))), (1, None)].into());
+        assert!(!resolver.ask(reactor.now(), 3, "no name at all", Family::V4));
+        while got.len() < 6 {
+            reactor.wait(resolver.poll_timeout()).unwrap();
+            let ended = resolver.go_on(reactor.now()).into_iter();
+            got.extend(ended.map(|e| ((e.host, e.family), e.addresses)));
+        }
+        let address = |text: &str| vec![text.parse::<IpAddr>().unwrap()];
+        assert_eq!(got[&(0, Family::V6)], address("2001:db8::1"));
+        assert_eq!(got[&(0, Family::V4)], address("100.64.8.1"));
+        assert_eq!((&got[&(1, Family::V6)], &got[&(1, Family::V4)]), (&vec![], &vec![]));
+        assert_eq!((&got[&(2, Family::V6)], &got[&(2, Family::V4)]), (&vec![], &address("100.64.8.2")));
         handle.stop();
         thread.join().unwrap().unwrap();
     }
@@ -229,6 +280,19 @@ mod tests {
         assert_eq!(answer(&zone(), &response), None);
     }
 
+    /// RFC 2308 section 2.2: one says that there is none of that type, the other that there is no such name.
+    #[test]
+    fn a_name_without_an_address_of_a_family_is_not_a_name_that_is_not_there() {
+        let code = |name: &str| {
+            let mut query = Message::new(1, MessageType::Query, OpCode::Query);
+            query.add_query(Query::query(Name::from_ascii(name).unwrap(), RecordType::AAAA));
+            let answer = answer(&zone(), &query.to_vec().unwrap()).unwrap();
+            Message::from_vec(&answer).unwrap().metadata.response_code
+        };
+        assert_eq!(code("old.example."), ResponseCode::NoError);
+        assert_eq!(code("b.example."), ResponseCode::NXDomain);
+    }
+
     #[test]
     fn a_question_that_nobody_answers_is_given_up() {
         let reactor = Reactor::new().unwrap();
@@ -237,12 +301,13 @@ mod tests {
         ours.connect(silent.local_addr().unwrap()).unwrap();
         let mut resolver = Resolver { socket: ours, questions: BTreeMap::new(), next: 1 };
         let mut now = reactor.now();
-        assert!(resolver.ask(now, 5, "a.example"));
+        assert!(resolver.ask(now, 5, "a.example", Family::V6));
         for _ in 1..TRIES {
             now += PATIENCE;
             assert_eq!(resolver.go_on(now), []);
         }
-        assert_eq!(resolver.go_on(now + PATIENCE), [(5, None)]);
+        let nothing = Ended { host: 5, family: Family::V6, addresses: Vec::new() };
+        assert_eq!(resolver.go_on(now + PATIENCE), [nothing]);
         assert_eq!(resolver.poll_timeout(), None);
     }
 }

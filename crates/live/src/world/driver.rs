@@ -1,16 +1,16 @@
 //! The browser's side: carries out what a [`Browser`] decides, on the near network's sockets.
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 
 use base::{Duration, Instant};
 use browser::Browser;
-use client::Action;
+use client::{Action, Family};
 use load::Setup;
 use page::Page;
 
 use super::Error;
 use super::connection::Connection;
-use super::dns::Resolver;
+use super::dns::{Ended, Resolver};
 use super::fault::Misfortune;
 use super::kernel::Knob;
 use super::stage::Stage;
@@ -48,8 +48,8 @@ struct Running<'s, 'p> {
     start: Instant,
     misfortune: Misfortune,
     resolver: Option<Resolver>,
-    /// For every host, its address if that is known.
-    addresses: Vec<Option<Ipv4Addr>>,
+    /// For every host, its address where the client does not choose one, if it is known.
+    addresses: Vec<Option<IpAddr>>,
     sessions: Vec<Option<Session>>,
     connections: Vec<Connection>,
 }
@@ -57,15 +57,17 @@ struct Running<'s, 'p> {
 impl<'s, 'p: 's> Driver<'s, 'p> {
     /// A driver about to load `page`, which has the pages behind it beside it.
     pub fn new(page: &'p Page, setup: &'p Setup, stage: &'s Stage) -> Self {
-        let address = |host: u32| stage.address(&page.hosts[host as usize].name).map(Into::into);
+        let address = |host: u32| stage.addresses(&page.hosts[host as usize].name).map(|a| a.v4.into());
         Self { setup, stage, browser: setup.browser(page, address), page }
     }
 
-    /// What of a setup the browser is made with here: handshakes begin with their connections; the stage says so.
-    pub fn setup(setup: &Setup) -> Setup {
+    /// What of a setup the browser is made with here: handshakes begin with their connections, and addresses are of the families that the
+    /// link carries; the stage says so.
+    pub fn setup(setup: &Setup, stage: &Stage) -> Setup {
         let techniques =
             load::Techniques { handshakes: client::Handshakes::Parallel, ..setup.techniques.clone() };
-        Setup { techniques, ipv6: None, ..setup.clone() }
+        let ipv6 = setup.ipv6.clone().filter(|_| stage.link().ends().carries_ipv6());
+        Setup { techniques, ipv6, ..setup.clone() }
     }
 
     /// Loads the page, on a thread of its own.
@@ -93,18 +95,36 @@ impl<'s, 'p: 's> Driver<'s, 'p> {
         let hosts = &self.page.hosts;
         let address = |host: &page::Host| {
             let literal = host.name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
-            (known || literal).then(|| self.stage.address(&host.name)).flatten()
+            let addresses = self.stage.addresses(&host.name).filter(|_| known || literal)?;
+            addresses.all().next()
         };
         Ok(Running {
             addresses: hosts.iter().map(address).collect(),
             sessions: self.stage.sessions().to_vec(),
             start: Instant::ZERO,
-            misfortune: Misfortune::new(self.stage.faults().clone(), hosts.len()),
+            misfortune: Misfortune::new(self.setup, self.stage.faults().clone(), hosts.len()),
             reactor,
             resolver,
             connections: Vec::new(),
             driver: self,
         })
+    }
+}
+
+impl Driver<'_, '_> {
+    /// Tells the browser what has come of a look-up; what it does not want to know is noted by host.
+    fn take_answer(&mut self, now: Instant, ended: &Ended, known: &mut [Option<IpAddr>]) {
+        let (hosts, host) = (&self.page.hosts, ended.host);
+        let first = ended.addresses.first().copied();
+        for (known, other) in known.iter_mut().zip(hosts) {
+            if other.name == hosts[host as usize].name && ended.family == Family::V4 {
+                *known = first;
+            }
+        }
+        match self.setup.ipv6 {
+            Some(_) => self.browser.handle_addresses(now, host, ended.family, &ended.addresses),
+            None => self.browser.handle_resolved(now, host, first.is_some()),
+        }
     }
 }
 
@@ -146,15 +166,9 @@ impl Running<'_, '_> {
     fn take_events(&mut self) {
         let ready: Vec<usize> = self.reactor.ready().map(|r| r.token).collect();
         if let Some(resolver) = &mut self.resolver {
-            for (host, address) in resolver.go_on(self.reactor.now()) {
-                let name = &self.driver.page.hosts[host as usize].name;
-                for (known, other) in self.addresses.iter_mut().zip(&self.driver.page.hosts) {
-                    if other.name == *name {
-                        *known = address;
-                    }
-                }
+            for ended in resolver.go_on(self.reactor.now()) {
                 let now = Instant::ZERO + self.reactor.now().since(self.start);
-                self.driver.browser.handle_resolved(now, host, address.is_some());
+                self.driver.take_answer(now, &ended, &mut self.addresses);
             }
         }
         let again = self.connections.iter().enumerate().filter(|(_, c)| c.again).map(|(i, _)| i);
@@ -200,8 +214,11 @@ impl Running<'_, '_> {
         match action {
             Action::Resolve { host } => {
                 let name = &self.driver.page.hosts[host as usize].name;
+                let families: &[Family] =
+                    if self.driver.setup.ipv6.is_some() { &[Family::V6, Family::V4] } else { &[Family::V4] };
+                let now = self.reactor.now();
                 let asked = match &mut self.resolver {
-                    Some(resolver) => resolver.ask(self.reactor.now(), host, name),
+                    Some(resolver) => families.iter().all(|family| resolver.ask(now, host, name, *family)),
                     None => false,
                 };
                 if !asked {
@@ -223,13 +240,13 @@ impl Running<'_, '_> {
         let always = self.driver.stage.resumes();
         let session = slot.clone().filter(|_| resume || always);
         let port = self.driver.page.hosts[host as usize].port;
-        let opened = match self.addresses[host as usize] {
+        let opened = match self.address(id).or(self.addresses[host as usize]) {
             None => Err("its address is not known".to_owned()),
             Some(ip) => {
-                let (to, paced) = (SocketAddrV4::new(ip, port), self.driver.setup.client_tcp.pacing);
+                let (to, paced) = (SocketAddr::new(ip, port), self.driver.setup.client_tcp.pacing);
                 let name = &self.driver.page.hosts[host as usize].name;
                 let tcp = self.misfortune.dial(self.driver.stage.link(), (host, name), to);
-                Connection::connect(&self.reactor, id, (tcp, to.into()), secured, session, paced)
+                Connection::connect(&self.reactor, id, (tcp, to), secured, session, paced)
             }
         };
         match opened {
@@ -241,12 +258,18 @@ impl Running<'_, '_> {
         }
     }
 
+    /// The address that the client has chosen for a connection, where it knows several.
+    fn address(&self, id: client::ConnectionId) -> Option<IpAddr> {
+        self.driver.browser.connections().nth(id as usize).and_then(|record| record.address)
+    }
+
     fn finish(mut self) -> Near {
         self.connections.iter_mut().for_each(Connection::note_stats);
         self.driver.browser.finish_visit();
         let (ended, browser) = (self.now(), &self.driver.browser);
         let connections = browser.connections().zip(&self.connections).map(|(record, connection)| {
-            let address = self.addresses[record.host as usize].map(|a| a.to_string()).unwrap_or_default();
+            let address = record.address.or(self.addresses[record.host as usize]);
+            let address = address.map(|a| a.to_string()).unwrap_or_default();
             let (client, server) = (connection.stats.clone(), tcp::Stats::default());
             load::Connection { record: record.clone(), address, client, server }
         });

@@ -2,15 +2,16 @@
 //! each that is to be, before its first packet: so the n-th connection to a host is the n-th that the browser opens, in both worlds.
 
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::{IpAddr, SocketAddr};
 
 use base::{Instant, Rng};
-use load::Setup;
+use load::{Route, Setup};
 use mio::net::TcpStream;
 use origin::{Fault, FaultKind, Faults};
 
 use super::connection::dial;
 use crate::emulator::{Fate, Flow, Handle, Link};
+use crate::namespace::NEAR_V6;
 
 /// What goes wrong at the servers, drawn as in the virtual world.
 pub(super) fn of(setup: &Setup, seed: u64) -> Faults {
@@ -24,11 +25,14 @@ pub(super) struct Misfortune {
     dialled: Vec<u32>,
     /// When the navigation began, on the emulator's clock.
     start: Instant,
+    /// Nothing that is sent over IPv6 arrives.
+    loses_ipv6: bool,
 }
 
 impl Misfortune {
-    pub fn new(faults: Faults, hosts: usize) -> Self {
-        Self { faults, dialled: vec![0; hosts], start: Instant::ZERO }
+    pub fn new(setup: &Setup, faults: Faults, hosts: usize) -> Self {
+        let loses_ipv6 = setup.ipv6.as_ref().is_some_and(|ipv6| ipv6.route == Route::Lost);
+        Self { faults, dialled: vec![0; hosts], start: Instant::ZERO, loses_ipv6 }
     }
 
     /// The navigation begins.
@@ -36,20 +40,22 @@ impl Misfortune {
         self.start = emulator.clock().now();
     }
 
-    /// What becomes of the next connection to a host, by its index and name.
-    fn fate(&mut self, (host, name): (u32, &str)) -> Fate {
+    /// What becomes of the next connection to a host, by its index and name, at this address.
+    fn fate(&mut self, (host, name): (u32, &str), to: IpAddr) -> Fate {
         let n = &mut self.dialled[host as usize];
         let refused = self.faults.refuses(name, *n);
         *n += 1;
-        let gone = self.faults.vanishes(name).map(|at| self.start + at.since(Instant::ZERO));
+        let vanishes = self.faults.vanishes(name).map(|at| self.start + at.since(Instant::ZERO));
+        let gone = if self.loses_ipv6 && to.is_ipv6() { Some(Instant::ZERO) } else { vanishes };
         Fate { refused, gone }
     }
 
     /// Begins to connect to a host.
-    pub fn dial(&mut self, link: &Link, host: (u32, &str), to: SocketAddrV4) -> io::Result<TcpStream> {
-        match self.fate(host) {
-            fate if fate == Fate::default() => TcpStream::connect(to.into()),
-            fate => dial(link.block().near(), to, |near| link.handle().destine(Flow { near, far: to }, fate)),
+    pub fn dial(&mut self, link: &Link, host: (u32, &str), to: SocketAddr) -> io::Result<TcpStream> {
+        let near = if to.is_ipv6() { NEAR_V6.into() } else { link.block().near().into() };
+        match self.fate(host, to.ip()) {
+            fate if fate == Fate::default() => TcpStream::connect(to),
+            fate => dial(near, to, |near| link.handle().destine(Flow { near, far: to }, fate)),
         }
     }
 }
@@ -101,13 +107,22 @@ mod tests {
         let faults =
             vec![fault(FaultKind::Refuse, Often::Share(0.5)), fault(FaultKind::Vanish { at }, Often::Always)];
         let faults = Faults::new(faults, Rng::new(1));
-        let mut misfortune = Misfortune::new(faults.clone(), 2);
+        let (v4, v6) = ("100.66.0.2".parse().unwrap(), "2001:db8::1".parse().unwrap());
+        let mut setup = Setup::new(Transport::Http1);
+        let mut misfortune = Misfortune::new(&setup, faults.clone(), 2);
         misfortune.start = Instant::from_nanos(7);
         for n in 0..20 {
-            let fate = misfortune.fate((1, "a.example"));
+            let fate = misfortune.fate((1, "a.example"), v4);
             assert_eq!(fate.refused, faults.refuses("a.example", n));
             assert_eq!(fate.gone, Some(Instant::from_nanos(300_000_007)));
-            assert_eq!(misfortune.fate((0, "b.example")), Fate::default());
+            assert_eq!(misfortune.fate((0, "b.example"), v6), Fate::default());
         }
+        setup.ipv6 = Some(load::Ipv6 { which: load::Which::Share(1.0), route: Route::Lost });
+        let mut misfortune = Misfortune::new(&setup, Faults::new(Vec::new(), Rng::new(1)), 1);
+        let lost = Fate { gone: Some(Instant::ZERO), refused: false };
+        assert_eq!(
+            (misfortune.fate((0, "b.example"), v6), misfortune.fate((0, "b.example"), v4)),
+            (lost, Fate::default())
+        );
     }
 }

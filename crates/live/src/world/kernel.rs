@@ -1,12 +1,12 @@
 //! What a setup's TCP is in the kernel's terms: routes and settings, and what it has no word for.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use base::Duration;
 
 use crate::emulator::{DEVICE, Link};
-use crate::namespace::{Error, Net, Route, TcpMetrics};
+use crate::namespace::{Error, NEAR_V6, Net, Route, SERVERS_V6, TcpMetrics};
 use crate::socket::PACED;
 
 /// A setting of the kernel, asked for and read back.
@@ -46,12 +46,18 @@ pub(super) fn set(
     let (mut kernel, mut unmet) = (Kernel::default(), Vec::new());
     let block = link.block();
     // The routes that packets take: the longest that fit.
+    let (servers, prefix) = block.servers();
     let ends = [
-        ("client", link.near(), block.servers(), client),
-        ("server", link.far(), (block.near(), 32), server),
+        ("client", link.near(), (servers, prefix), SERVERS_V6, client),
+        ("server", link.far(), (block.near(), 32), (NEAR_V6, 128), server),
     ];
-    for (end, net, to, config) in ends {
+    for (end, net, to, (to_v6, prefix), config) in ends {
         unmet.extend(kernel.set(end, net, to, config)?);
+        if link.ends().carries_ipv6() {
+            let before = kernel.knobs.len();
+            route(end, net, (to_v6.into(), prefix), config, &mut kernel)?;
+            unmet.extend(kernel.unmet(before));
+        }
     }
     unmet.sort();
     unmet.dedup();
@@ -65,18 +71,24 @@ impl Kernel {
         &mut self,
         end: &'static str,
         net: &Net,
-        to: (Ipv4Addr, u8),
+        to: (impl Into<IpAddr>, u8),
         config: &tcp::Config,
     ) -> Result<Vec<String>, Error> {
+        let to = (to.0.into(), to.1);
         let mut unmet = Vec::new();
         let before = self.knobs.len();
         settings(end, net, config, self, &mut unmet)?;
         route(end, net, to, config, self)?;
         missing(config, &mut unmet);
-        for Knob { end, name, asked, got } in self.knobs[before..].iter().filter(|k| k.asked != k.got) {
-            unmet.push(format!("the kernel has {name} {got} at the {end}, not {asked}"));
-        }
+        unmet.extend(self.unmet(before));
         Ok(unmet)
+    }
+
+    /// Of the settings from one on, those that the kernel has otherwise, in words.
+    fn unmet(&self, from: usize) -> impl Iterator<Item = String> {
+        self.knobs[from..].iter().filter(|k| k.asked != k.got).map(|Knob { end, name, asked, got }| {
+            format!("the kernel has {name} {got} at the {end}, not {asked}")
+        })
     }
 }
 
@@ -130,13 +142,18 @@ fn settings(
 fn route(
     end: &'static str,
     net: &Net,
-    to: (Ipv4Addr, u8),
+    to: (IpAddr, u8),
     config: &tcp::Config,
     kernel: &mut Kernel,
 ) -> Result<(), Error> {
+    // Segments hold 20 bytes less where headers have 20 more.
+    let (family, mss) = match to.0 {
+        IpAddr::V4(_) => ("", config.mss),
+        IpAddr::V6(_) => ("ipv6 ", config.mss.saturating_sub(20)),
+    };
     let asked = TcpMetrics {
         initial_cwnd: Some(config.initial_cwnd.max(1)),
-        initial_rwnd: Some((config.initial_rwnd / u64::from(config.mss)).max(1) as u32),
+        initial_rwnd: Some((config.initial_rwnd / u64::from(mss.max(1))).max(1) as u32),
         rto_min: Some(config.rto_min),
         congestion: Some(congestion(config).to_owned()),
         quick_ack: config.delayed_ack.is_zero(),
@@ -148,7 +165,7 @@ fn route(
     let ms =
         |v: Option<Duration>| v.map_or("the default".to_owned(), |v| format!("{} ms", v.as_millis_f64()));
     let mut note = |name: &str, asked: String, got: String| {
-        kernel.knobs.push(Knob { end, name: name.to_owned(), asked, got });
+        kernel.knobs.push(Knob { end, name: format!("{family}{name}"), asked, got });
     };
     note("initcwnd", figure(asked.initial_cwnd), figure(got.initial_cwnd));
     note("initrwnd", figure(asked.initial_rwnd), figure(got.initial_rwnd));

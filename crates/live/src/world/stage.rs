@@ -1,6 +1,6 @@
 //! What a load runs on: two networks with a link between them, the servers of the page's hosts and a name server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -11,14 +11,14 @@ use origin::{Faults, Recording};
 use page::Page;
 
 use super::connection::Secured;
-use super::dns::{self, Zone};
+use super::dns::{self, Addresses, Zone};
 use super::driver::Near;
 use super::fault;
 use super::kernel::{self, Kernel, Knob};
 use super::upkeep::Upkeep;
 use super::{Error, Run};
 use crate::emulator::{Config, DelayTo, Ends, Link};
-use crate::namespace::{Block, Privilege, Turn};
+use crate::namespace::{self, Block, Privilege, Turn};
 use crate::serve::{self, Event, Server};
 use crate::timer::{Lead, Policy};
 use crate::tls::{
@@ -56,33 +56,34 @@ impl Stage {
         authority: Option<&Authority>,
     ) -> Result<Self, Error> {
         let block = Block::WHOLE;
-        let ends = Ends::new(privilege, block)?;
-        let zone = addresses(page, setup, block);
-        let far: Vec<(Ipv4Addr, Duration)> = page
-            .hosts
-            .iter()
-            .zip(setup.distances(page))
-            .map(|(host, extra)| (zone[&host.name], extra / 2))
-            .collect();
-        let delay = |(address, delay): &(Ipv4Addr, Duration)| DelayTo {
-            network: (*address).into(),
-            prefix: 32,
-            delay: *delay,
-        };
+        let mut ends = Ends::new(privilege, block)?;
+        let mut unmet = fault::unmet(setup);
+        if setup.ipv6.is_some() {
+            match ends.carry_ipv6() {
+                Err(e @ namespace::Error::NoIpv6 { .. }) => {
+                    unmet.push(format!("no host has an address of IPv6, so that no families race: {e}"));
+                }
+                carried => carried?,
+            }
+        }
+        let zone = addresses(page, setup, &ends);
+        for v6 in zone.values().filter_map(|addresses| addresses.v6).collect::<BTreeSet<_>>() {
+            ends.far().own(v6)?;
+        }
         // Outages begin with the navigation, which the emulator's clock does not: the driver tells it.
         let lasting = |path: &link::PathConfig| link::PathConfig { outages: Vec::new(), ..path.clone() };
         let config = Config {
             up: lasting(&setup.up),
             down: lasting(&setup.down),
-            delays: far.iter().filter(|(_, delay)| !delay.is_zero()).map(delay).collect(),
+            delays: distances(page, setup, &zone),
             seed,
             policy: Policy::Precise,
             spin: Lead::MOST,
             each_packet: true,
         };
         let link = ends.join(&config, None)?;
-        let (mut kernel, mut unmet) = kernel::set(&link, &setup.client_tcp, &setup.server_tcp)?;
-        unmet.extend(fault::unmet(setup));
+        let (mut kernel, of_kernel) = kernel::set(&link, &setup.client_tcp, &setup.server_tcp)?;
+        unmet.extend(of_kernel);
         let tls = match (&setup.tls, authority) {
             (Some(tls), Some(authority)) => Some(secure(page, setup, tls, authority, &mut unmet)?),
             _ => None,
@@ -94,9 +95,6 @@ impl Stage {
         kernel.knobs.extend(pacing);
         if setup.techniques.handshakes == client::Handshakes::WaitForSession {
             unmet.push("a TLS handshake does not wait for another's session".into());
-        }
-        if setup.ipv6.is_some() {
-            unmet.push("no host has an address of IPv6, so that no families race".into());
         }
         if setup.techniques.kept_cwnd.is_some() {
             // The kernel sets it by route (`initcwnd`), for all connections of a server alike, and not once one is there.
@@ -132,7 +130,7 @@ impl Stage {
         name_server(self.link.block())
     }
 
-    pub fn address(&self, name: &str) -> Option<Ipv4Addr> {
+    pub fn addresses(&self, name: &str) -> Option<Addresses> {
         self.zone.get(name).copied()
     }
 
@@ -181,16 +179,34 @@ fn is_resumed(mode: tls::Mode) -> bool {
 }
 
 /// An address for every name: the block's servers, from the second on; the first is the name server's. Hosts of one name share one,
-/// and so do those that the setup lets share it.
-fn addresses(page: &Page, setup: &Setup, block: Block) -> Zone {
+/// and so do those that the setup lets share it. Those of IPv6, if the link carries it, are the setup's.
+fn addresses(page: &Page, setup: &Setup, ends: &Ends) -> Zone {
     let mut zone = Zone::new();
-    let (first, _) = block.servers();
-    for (host, at) in page.hosts.iter().zip(setup.addresses(page)) {
+    let (first, _) = ends.block().servers();
+    for ((id, host), at) in (0..).zip(&page.hosts).zip(setup.addresses(page)) {
         let next = Ipv4Addr::from(u32::from(first) + 2 + zone.len() as u32);
-        let shared = zone.get(&page.hosts[at as usize].name).copied();
-        zone.entry(host.name.clone()).or_insert(shared.unwrap_or(next));
+        let shared = zone.get(&page.hosts[at as usize].name).map(|addresses| addresses.v4);
+        let v6 = setup.ipv6_address(page, id).filter(|_| ends.carries_ipv6());
+        zone.entry(host.name.clone()).or_insert(Addresses { v4: shared.unwrap_or(next), v6 });
     }
     zone
+}
+
+/// What lies beyond the link, each way, where that is anything: hosts have their distances, and IPv6 may take a longer way.
+fn distances(page: &Page, setup: &Setup, zone: &Zone) -> Vec<DelayTo> {
+    let detour = match setup.ipv6.as_ref().map(|ipv6| ipv6.route) {
+        Some(load::Route::Longer(detour)) => detour,
+        Some(load::Route::Same | load::Route::Lost) | None => Duration::ZERO,
+    };
+    let mut delays = Vec::new();
+    for (host, extra) in page.hosts.iter().zip(setup.distances(page)) {
+        let Addresses { v4, v6 } = zone[&host.name];
+        delays.push(DelayTo { network: v4.into(), prefix: 32, delay: extra / 2 });
+        let delay = (extra + detour) / 2;
+        delays.extend(v6.map(|v6| DelayTo { network: v6.into(), prefix: 128, delay }));
+    }
+    delays.retain(|to| !to.delay.is_zero());
+    delays
 }
 
 fn name_server(block: Block) -> Ipv4Addr {
@@ -273,13 +289,16 @@ fn serve(
     acceptor: Option<Acceptor>,
     stats: ServerStats,
 ) -> Result<Servers, Error> {
-    let (mut listen, mut sites, mut behaviours) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut places, mut sites, mut behaviours) = (Vec::<Vec<SocketAddr>>::new(), Vec::new(), Vec::new());
     for hosts in setup.servers(page) {
         let host = &page.hosts[hosts[0] as usize];
-        let address = SocketAddr::new(IpAddr::V4(zone[&host.name]), host.port);
+        let mut listen: BTreeSet<IpAddr> = [zone[&host.name].v4.into()].into();
+        listen.extend(hosts.iter().flat_map(|host| zone[&page.hosts[*host as usize].name].all()));
+        let listen: Vec<_> = listen.into_iter().map(|address| SocketAddr::new(address, host.port)).collect();
         // Of two servers that differ in the scheme alone the first is there.
-        if !listen.contains(&address) {
-            listen.push(address);
+        let is_taken = places.iter().flatten().any(|address| listen.contains(address));
+        if !is_taken {
+            places.push(listen);
             let site = match hosts[..] {
                 [host] => Recording::of_host(page.clone(), host, setup.think),
                 _ => Recording::of_hosts(page.clone(), hosts, setup.think),
@@ -303,7 +322,7 @@ fn serve(
         paced: setup.server_tcp.pacing,
         ..serve::Config::default()
     };
-    let bind = || Server::bind(&listen, config);
+    let bind = || Server::bind_places(&places, config);
     let server = link.far().run(bind).map_err(Error::machine("listen at the far end"))?;
     let rate = server.pacing_rate().map_err(Error::machine("read the servers' pacing back"))?;
     let pacing = setup.server_tcp.pacing.then(|| Knob::pacing("server", rate));

@@ -9,6 +9,7 @@ use super::*;
 
 #[cfg(feature = "tls")]
 mod certificates;
+mod families;
 mod faults;
 mod servers;
 
