@@ -5,6 +5,7 @@ import type { Connection, Request } from "./data.ts";
 import { characterWidth, s, type Child } from "./dom.ts";
 import { clip } from "./format.ts";
 import { kindColor } from "./phases.ts";
+import { isWasted } from "./tips.ts";
 import type { Body, Frame, Panel } from "./timeline.ts";
 
 interface Placed {
@@ -86,6 +87,11 @@ function place(panel: Panel): Map<string, Placed[]> {
   return byHost;
 }
 
+/** How it is drawn: dashed if no request had asked for it, and in the colour of what is bad if it was for nothing. */
+function look(c: Connection): string {
+  return ["connection", c.purpose && "unasked", isWasted(c) && "wasted"].filter(Boolean).join(" ");
+}
+
 function rectangle(p: Placed, y: number, at: (ms: number) => number, end: number): Child {
   const c = p.connection;
   const gone = c.closed ?? end;
@@ -96,7 +102,7 @@ function rectangle(p: Placed, y: number, at: (ms: number) => number, end: number
     s("rect", { x: at(from), y, width: Math.max(1, at(to) - at(from)), height: p.height, class: look });
   return s(
     "g",
-    { class: "connection", "data-connection": c.id },
+    { class: look(c), "data-connection": c.id },
     box(c.opened, connected, "handshake tcp"),
     box(connected, ready, "handshake tls"),
     box(ready, gone, "open"),

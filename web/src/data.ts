@@ -66,6 +66,8 @@ export interface NetworkSummary {
   conditions: string[];
   transports: TransportSummary[];
   comparisons: Comparison[];
+  /** What was done ahead of need, if anything was. */
+  accounts?: string[];
 }
 
 export interface Summary {
@@ -191,7 +193,11 @@ export interface Connection {
   segmentsDown: number;
   retransmits: number;
   timeouts: number;
+  /** What it was opened for, if not for a request that waited. */
+  purpose: Purpose | null;
 }
+
+export type Purpose = "speculative" | "spare" | "alternate";
 
 /** The load shown of one page, on one network, over one transport. */
 export interface Shown {
@@ -250,6 +256,7 @@ interface PackedDetail {
       segments_down: number[];
       retransmits: number[];
       timeouts: number[];
+      purpose: [number, Purpose][];
     };
   })[];
 }
@@ -319,6 +326,7 @@ function requests(c: PackedDetail["shown"][number]["requests"], resources: Resou
 
 function connections(c: PackedDetail["shown"][number]["connections"]): Connection[] {
   const ms = (ticks: number | null | undefined) => (ticks == null ? null : ticks / TICKS_PER_MS);
+  const purposes = new Map(c.purpose);
   return c.id.map((id, i) => ({
     id,
     host: c.host[i]!,
@@ -334,6 +342,7 @@ function connections(c: PackedDetail["shown"][number]["connections"]): Connectio
     segmentsDown: c.segments_down[i]!,
     retransmits: c.retransmits[i]!,
     timeouts: c.timeouts[i]!,
+    purpose: purposes.get(i) ?? null,
   }));
 }
 

@@ -19,9 +19,10 @@ import { toAddress, type State } from "./state.ts";
 export function headline(overview: Overview, state: State): Child[] {
   const network = overview.summary.networks[state.network]!;
   const comparison = spokenOf(overview, state);
+  const accounts = sentences("Ahead of need", network.accounts ?? []);
   const verdict = comparison ? compared(overview, network, comparison) : alone(network);
   return [
-    h("section", { class: "hero" }, h("div", {}, verdict), phaseBars(network)),
+    h("section", { class: "hero" }, h("div", {}, verdict, accounts), phaseBars(network)),
     h("section", {}, h("h2", {}, "Every network and transport"), table(overview, state)),
     h("section", { class: "two" }, conditions(overview, network), caveats(overview)),
   ];

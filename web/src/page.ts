@@ -51,7 +51,7 @@ export class PageView {
         : h("p", { class: "warn" }, "Nothing was loaded on this network."),
       some &&
         h("div", { class: "bar legendbar" }, this.buttons, this.reset, h("span", { class: "muted" }, hint)),
-      some && legend(),
+      some && legend(this.chosen.some((shown) => shown.connections.some((c) => c.purpose !== null))),
       this.drawings,
       h("section", {}, assumptions(detail.assumptions)),
       this.dock,
@@ -218,7 +218,7 @@ function heading(overview: Overview, page: number): Child {
   ];
 }
 
-function legend(): HTMLElement {
+function legend(unasked: boolean): HTMLElement {
   const phase = (name: string, text: string) =>
     h("span", {}, name === "compute" ? h("i", { class: "swatch line" }) : swatch(name), text);
   const phases = Object.entries(PHASES).map(([name, text]) =>
@@ -243,5 +243,7 @@ function legend(): HTMLElement {
     hatch,
     kinds,
     h("span", { class: "muted" }, "pale: waiting, full: receiving"),
+    unasked && h("span", {}, h("i", { class: "swatch unasked" }), "no request had asked for it"),
+    unasked && h("span", {}, h("i", { class: "swatch unasked wasted" }), "and it carried none"),
   );
 }

@@ -1,6 +1,6 @@
 // What the tooltip and the dock say of a request and of a connection.
 
-import type { Request, Shown } from "./data.ts";
+import type { Connection, Purpose, Request, Shown } from "./data.ts";
 import { h, type Child } from "./dom.ts";
 import { bytes, clip, count, protocol, time } from "./format.ts";
 import { dot, swatch } from "./parts.ts";
@@ -93,6 +93,22 @@ export function requestTip(chosen: Shown[], names: string[], index: number): Chi
   ];
 }
 
+const PURPOSES: Record<Purpose, string> = {
+  speculative: "opened ahead of need",
+  spare: "opened beside one that took long",
+  alternate: "opened to another address, beside one that took long",
+};
+
+/** Whether it was opened unasked and carried nothing. */
+export function isWasted(c: Connection): boolean {
+  return c.purpose !== null && c.requests === 0;
+}
+
+/** Why it was opened though no request waited for it, and whether that was of use. */
+function purposeText(c: Connection): string {
+  return `${PURPOSES[c.purpose!]}${isWasted(c) ? ", for nothing" : ""}`;
+}
+
 /** A connection's figures. */
 export function connectionTip(panel: Panel, id: number): Child[] {
   const c = panel.shown.connections.find((c) => c.id === id);
@@ -104,6 +120,7 @@ export function connectionTip(panel: Panel, id: number): Child[] {
   return [
     h("b", {}, `Connection #${c.id}: ${c.host}`),
     h("div", { class: "muted" }, `${c.address} · ${c.protocol}`),
+    c.purpose && h("div", { class: isWasted(c) ? "warn" : "" }, purposeText(c)),
     h(
       "table",
       { class: "tiptable" },

@@ -118,6 +118,9 @@ fn write_network(out: &mut String, n: &NetworkSummary, unit: Unit) {
     }
     let of = if unit == Unit::Page { "pages" } else { "runs" };
     let _ = writeln!(out, "\n{}  (medians of {of} with intervals; then means a load)", lines(&t));
+    for (i, account) in n.accounts.iter().enumerate() {
+        let _ = writeln!(out, "{}  {account}", if i == 0 { "\n" } else { "" });
+    }
     for comparison in &n.comparisons {
         write_comparison(out, comparison, of);
     }

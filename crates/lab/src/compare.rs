@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::result::{LoadOutcome, LoadRow, PageRow, Phases};
+use crate::result::{AheadRow, LoadOutcome, LoadRow, PageRow, Phases, UnaskedRow};
 use crate::stats::{mean_estimate, median, median_estimate, round, sign_test};
 use crate::summary::{Comparison, PagePair, Unit};
 
@@ -28,6 +28,8 @@ pub(crate) struct Load {
     pub timeouts: u64,
     pub overflows: u64,
     pub critical: Phases,
+    pub ahead: Option<AheadRow>,
+    pub unasked: Option<UnaskedRow>,
 }
 
 impl Load {
@@ -47,6 +49,8 @@ impl Load {
             timeouts: row.timeouts,
             overflows: row.overflow_down + row.overflow_up,
             critical: row.critical.unwrap_or_default(),
+            ahead: row.ahead,
+            unasked: row.unasked,
         }
     }
 }

@@ -9,7 +9,9 @@ use crate::critical;
 use crate::error::Error;
 use crate::folder::Rendered;
 use crate::network::Network;
-use crate::result::{AheadRow, ConnectionRow, Key, LoadOutcome, LoadRow, RequestOutcome, RequestRow, emit};
+use crate::result::{
+    AheadRow, ConnectionRow, Key, LoadOutcome, LoadRow, RequestOutcome, RequestRow, UnaskedRow, emit,
+};
 use crate::setting::{
     Congestion, HostRtt, Pacing, RecordSizing, Spdy, Stack, Think, Tls, TlsScope, WindowScaling, ms,
 };
@@ -180,7 +182,24 @@ fn load_row(key: &Key, seed: u64, page: &Page, load: &load::Load, requests: &[Re
             used: load.ahead.used,
             wasted_bytes: load.ahead.wasted_bytes,
         }),
+        unasked: unasked(&load.connections),
     }
+}
+
+/// The connections that no waiting request had asked for.
+fn unasked(connections: &[load::Connection]) -> Option<UnaskedRow> {
+    let mut row = UnaskedRow::default();
+    for load::Connection { record, .. } in connections {
+        let (made, used) = match record.purpose {
+            client::Purpose::Request => continue,
+            client::Purpose::Speculative => (&mut row.speculative, &mut row.speculative_used),
+            client::Purpose::Spare => (&mut row.spare, &mut row.spare_used),
+            client::Purpose::Alternate => (&mut row.alternate, &mut row.alternate_used),
+        };
+        *made += 1;
+        *used += u32::from(record.requests > 0);
+    }
+    (row != UnaskedRow::default()).then_some(row)
 }
 
 /// One row for every resource that was asked for.

@@ -109,6 +109,26 @@ pub struct LoadRow {
     /// What asking for things before the page came to them, and pushing them, has cost and brought; left out if nothing was.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ahead: Option<AheadRow>,
+    /// Connections that no waiting request had asked for; left out if there were none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unasked: Option<UnaskedRow>,
+}
+
+/// Connections that no waiting request had asked for, and how many of them carried one in the end. The others were wasted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct UnaskedRow {
+    /// Opened ahead of need.
+    pub speculative: u32,
+    /// Of those, that carried a request.
+    pub speculative_used: u32,
+    /// Opened beside one that took long.
+    pub spare: u32,
+    /// Of those, that carried a request.
+    pub spare_used: u32,
+    /// Opened to another address beside one that took long.
+    pub alternate: u32,
+    /// Of those, that carried a request.
+    pub alternate_used: u32,
 }
 
 /// What was asked for, or came, before the page came to it.
@@ -243,8 +263,9 @@ pub struct ConnectionRow {
     pub retransmits: u64,
     /// Retransmission timeouts, both ends.
     pub timeouts: u64,
-    /// What it was opened for, if not for a request that waited: `speculative` (ahead of need) or `spare` (beside one that took
-    /// long). Those of them with no `requests` were wasted. Left out otherwise, so that rows of old are as they were.
+    /// What it was opened for, if not for a request that waited: `speculative` (ahead of need), `spare` (beside one that took
+    /// long) or `alternate` (the same, to another address). Those of them with no `requests` were wasted. Left out otherwise, so
+    /// that rows of old are as they were.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub purpose: Option<String>,
 }

@@ -67,6 +67,7 @@ pub fn load_row(key: &Key, requests: u32, plt_us: Option<u64>) -> LoadRow {
         queue_max_down_bytes: 0,
         critical: plt_us.map(|us| Phases { receive_us: us, ..Phases::default() }),
         ahead: None,
+        unasked: None,
     }
 }
 

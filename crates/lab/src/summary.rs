@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::folder;
 use crate::network::Network;
 use crate::plan::Plan;
-use crate::result::{AssumptionRow, LoadRow, PageRow, Phases, ProblemRow, rows};
+use crate::result::{AheadRow, AssumptionRow, LoadRow, PageRow, Phases, ProblemRow, UnaskedRow, rows};
 use crate::setting::World;
 use crate::stats::{Estimate, mean, median_estimate, round};
 use crate::technique::Technique;
@@ -66,6 +66,9 @@ pub struct NetworkSummary {
     pub transports: Vec<TransportSummary>,
     /// Every other transport against the first.
     pub comparisons: Vec<Comparison>,
+    /// What was opened and asked for ahead of need, in sentences made from measured means; left out if nothing was.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub accounts: Vec<String>,
 }
 
 /// One transport on one network. Means are over complete loads.
@@ -100,6 +103,42 @@ pub struct TransportSummary {
     /// What was missing or came late, where the plan breaks things or says how a browser tries again.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub troubles: Option<Troubles>,
+    /// Connections that no waiting request had asked for; left out if there were none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unasked: Option<UnaskedMeans>,
+    /// What was asked for before the page came to it, or pushed; left out if nothing was.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ahead: Option<AheadMeans>,
+}
+
+/// The means a load of an [`UnaskedRow`]: what was made, and what of it carried a request.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct UnaskedMeans {
+    /// Opened ahead of need.
+    pub speculative: f64,
+    /// Of those, that carried a request.
+    pub speculative_used: f64,
+    /// Opened beside one that took long.
+    pub spare: f64,
+    /// Of those, that carried a request.
+    pub spare_used: f64,
+    /// Opened to another address beside one that took long.
+    pub alternate: f64,
+    /// Of those, that carried a request.
+    pub alternate_used: f64,
+}
+
+/// The means a load of an [`AheadRow`].
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct AheadMeans {
+    /// Requests made before the page came to them.
+    pub asked: f64,
+    /// Pushes.
+    pub pushed: f64,
+    /// Of both, what was of use.
+    pub used: f64,
+    /// Bytes of what was not, as far as they came.
+    pub wasted_bytes: f64,
 }
 
 /// A part of the mean page load time.
@@ -256,6 +295,7 @@ fn network(plan: &Plan, network: &Network, loads: &Loads, pages: &[PageRow], uni
         network: network.name.clone(),
         conditions: words::conditions(network),
         comparisons: comparisons.collect(),
+        accounts: transports.iter().flat_map(words::accounts).collect(),
         transports,
     }
 }
@@ -291,6 +331,28 @@ fn transport(name: &str, loads: &[Load], unit: Unit) -> TransportSummary {
             })
             .collect(),
         troubles: None,
+        unasked: complete.iter().any(|l| l.unasked.is_some()).then(|| {
+            let of = |figure: fn(&UnaskedRow) -> u32| {
+                average(&|l| l.unasked.as_ref().map_or(0, figure).into(), 2, 1.0)
+            };
+            UnaskedMeans {
+                speculative: of(|u| u.speculative),
+                speculative_used: of(|u| u.speculative_used),
+                spare: of(|u| u.spare),
+                spare_used: of(|u| u.spare_used),
+                alternate: of(|u| u.alternate),
+                alternate_used: of(|u| u.alternate_used),
+            }
+        }),
+        ahead: complete.iter().any(|l| l.ahead.is_some()).then(|| {
+            let of = |figure: fn(&AheadRow) -> u64| average(&|l| l.ahead.as_ref().map_or(0, figure), 2, 1.0);
+            AheadMeans {
+                asked: of(|a| a.asked.into()),
+                pushed: of(|a| a.pushed.into()),
+                used: of(|a| a.used.into()),
+                wasted_bytes: of(|a| a.wasted_bytes),
+            }
+        }),
     }
 }
 

@@ -165,6 +165,43 @@ pub(crate) fn why(network: &Network, first: &TransportSummary, other: &Transport
     out
 }
 
+/// What a transport's loads opened and asked for ahead of need, and what of it was of use.
+pub(crate) fn accounts(t: &TransportSummary) -> Vec<String> {
+    let mut out = Vec::new();
+    let name = &t.transport;
+    if let Some(u) = t.unasked {
+        for (made, used, how) in [
+            (u.speculative, u.speculative_used, "ahead of need"),
+            (u.spare, u.spare_used, "beside one that took long"),
+            (u.alternate, u.alternate_used, "to another address beside one that took long"),
+        ] {
+            if made > 0.0 {
+                out.push(format!(
+                    "{name}: of {:.1} connections a load {made:.1} were opened {how}; {used:.1} of them carried a request, {:.1} were wasted",
+                    t.connections,
+                    made - used
+                ));
+            }
+        }
+    }
+    if let Some(a) = t.ahead {
+        let what = match (a.asked > 0.0, a.pushed > 0.0) {
+            (true, true) => format!(
+                "{:.1} requests a load were made ahead of need and {:.1} responses pushed",
+                a.asked, a.pushed
+            ),
+            (true, false) => format!("{:.1} requests a load were made ahead of need", a.asked),
+            (false, _) => format!("{:.1} responses a load were pushed", a.pushed),
+        };
+        out.push(format!(
+            "{name}: {what}; {:.1} were of use, and {:.1} kB came for nothing",
+            a.used,
+            a.wasted_bytes / 1e3
+        ));
+    }
+    out
+}
+
 /// What a reader should know before using a figure.
 pub(crate) fn notes(plan: &Plan, pages: &[PageRow], summary: &Summary) -> Vec<String> {
     let mut out = Vec::new();

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use lab::folder::{self, Environment};
 use lab::network::{Network, Overrides};
 use lab::plan::{FORMAT, Plan};
-use lab::result::{LoadOutcome, LoadRow, rows};
+use lab::result::{ConnectionRow, LoadOutcome, LoadRow, rows};
 use lab::setting::Compute;
 use lab::summary::Summary;
 
@@ -173,4 +173,29 @@ fn a_fault_that_no_page_can_have_is_refused_with_what_it_was() {
     });
     let said = asked.err().and_then(|e| e.downcast::<String>().ok()).expect("refused");
     assert!(said.contains("'fault=hang:nobody.example' has nothing to act on"), "{said}");
+}
+
+/// What is said of connections that nobody had asked for is what their own rows say.
+#[test]
+fn connections_that_no_request_had_asked_for_are_accounted_for() {
+    let techniques = ["preconnect=learned", "prefetch", "visits=2"];
+    let raced = race_with("unasked", &["seed"], 1, &Overrides::default(), (&techniques, 2));
+    let rows = rows(&raced.dir.join(folder::CONNECTIONS)).unwrap();
+    let rows: Vec<ConnectionRow> = rows.collect::<Result<_, _>>().unwrap();
+    for transport in &raced.summary.networks[0].transports {
+        let own = rows.iter().filter(|row| row.key.transport == transport.transport);
+        let ahead: Vec<_> = own.filter(|row| row.purpose.as_deref() == Some("speculative")).collect();
+        let used = ahead.iter().filter(|row| row.requests > 0).count();
+        let mean = |n: usize| lab::stats::round(n as f64 / transport.complete as f64, 2);
+        let said = transport.unasked.expect("a page is known from its second visit on");
+        assert_eq!((said.speculative, said.speculative_used), (mean(ahead.len()), mean(used)));
+        assert!(used > 0 && (said.spare, said.alternate) == (0.0, 0.0));
+        assert!(transport.ahead.expect("so are its resources").asked > 0.0);
+        let accounts = &raced.summary.networks[0].accounts;
+        let own = accounts.iter().filter(|a| a.starts_with(&format!("{}: ", transport.transport)));
+        assert_eq!(own.count(), 2, "one of connections, one of requests: {accounts:?}");
+    }
+    let plain = race("asked", &["seed"], 1, &Overrides::default());
+    assert_eq!(plain.summary.networks[0].accounts, [""; 0]);
+    assert!(plain.loads().iter().all(|load| load.unasked.is_none() && load.ahead.is_none()));
 }

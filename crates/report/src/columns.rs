@@ -92,11 +92,16 @@ pub(crate) struct Connections {
     segments_down: Vec<u64>,
     retransmits: Vec<u64>,
     timeouts: Vec<u64>,
+    /// Position and purpose, only of those that no waiting request had asked for.
+    purpose: Vec<(usize, String)>,
 }
 
 impl Connections {
     /// Appends a connection.
     pub fn push(&mut self, row: ConnectionRow) {
+        if let Some(purpose) = row.purpose {
+            self.purpose.push((self.id.len(), purpose));
+        }
         self.id.push(row.connection);
         self.host.push(row.host);
         self.address.push(row.address);

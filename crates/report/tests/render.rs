@@ -121,6 +121,7 @@ fn the_overview_has_a_point_and_a_row_for_every_page() {
     assert!(drawn.dom.contains("9007199254740993"), "the seed, to its last digit");
     assert!(drawn.dom.contains("&lt;/script&gt;&lt;script&gt;"), "a hostile title is text");
     assert!(drawn.dom.contains("bad.har: entry 4"), "what could not be raced");
+    assert!(drawn.dom.contains("1 was opened ahead of need"), "what was done unasked");
     assert!(!drawn.dom.contains("javascript:alert(1)\""), "no address of a recording is a link");
 }
 
@@ -132,6 +133,8 @@ fn a_link_leads_to_a_page_and_a_network() {
     drawn.assert_whole();
     assert!(drawn.dom.contains("data-ready=\"page\"") && drawn.dom.contains("<h1>Page 2</h1>"));
     assert!(drawn.dom.contains("data-view=\"waterfall\"") && drawn.dom.contains("data-view=\"connections\""));
+    assert_eq!(drawn.count("class=\"connection unasked wasted\""), 1, "one that was opened for nothing");
+    assert!(drawn.dom.contains("no request had asked for it"), "and the legend says what that is");
 }
 
 #[test]

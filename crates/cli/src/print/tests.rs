@@ -22,6 +22,8 @@ fn transport(name: &str, plt: f64, connections: f64) -> TransportSummary {
         timeouts: 0.0,
         overflows: 0.5,
         troubles: None,
+        unasked: None,
+        ahead: None,
         phases: vec![PhaseMean { phase: "receive".into(), ms: plt }],
     }
 }
@@ -72,6 +74,7 @@ fn raced() -> Summary {
             conditions: vec!["2000/386 kbit/s".into()],
             transports: vec![transport("http1", 1_000.0, 32.04), transport("spdy3.1", 800.0, 15.0)],
             comparisons: vec![comparison],
+            accounts: vec!["http1: 2.0 were opened".into(), "http1: 1.0 came for nothing".into()],
         }],
         notes: vec!["pages are alike".into()],
     }

@@ -142,6 +142,7 @@ fn load_row(page: u32, key: &Key) -> LoadRow {
             ..Phases::default()
         }),
         ahead: None,
+        unasked: None,
     }
 }
 
@@ -191,13 +192,14 @@ fn connection_row(key: &Key, connection: u32) -> ConnectionRow {
         connected_us: Some(130_000),
         secured_us: None,
         closed_us: None,
-        requests: 2,
+        requests: if connection == 2 { 0 } else { 2 },
         bytes_up: 800,
         bytes_down: 48_000,
         segments_down: 40,
         retransmits: 0,
         timeouts: 0,
-        purpose: None,
+        // One was opened for nothing.
+        purpose: (connection == 2).then(|| "speculative".into()),
     }
 }
 
@@ -218,6 +220,8 @@ fn summary(pages: u32) -> Summary {
         timeouts: 0.0,
         overflows: 1.0,
         troubles: None,
+        unasked: None,
+        ahead: None,
         phases: ["wait", "receive"].map(|p| PhaseMean { phase: p.into(), ms: plt_ms / 2.0 }).into(),
     };
     let pair =
@@ -262,6 +266,7 @@ fn summary(pages: u32) -> Summary {
             conditions: vec!["2000/386 kbit/s down/up, 100 ms round trip".into()],
             transports: vec![transport(TRANSPORTS[0], 2_000.0), transport(TRANSPORTS[1], 1_500.0)],
             comparisons: vec![comparison],
+            accounts: vec!["http1: of 3 connections a load 1 was opened ahead of need".into()],
         }],
         notes: vec!["a note".into()],
     }
