@@ -295,6 +295,12 @@ impl<'p> Browser<'p> {
         self.settle(now);
     }
 
+    /// See [`Client::handle_session`].
+    pub fn handle_session(&mut self, now: Instant, id: ConnectionId) {
+        self.client.handle_session(now, id);
+        self.settle(now);
+    }
+
     /// See [`Client::handle_input`].
     pub fn handle_input(&mut self, now: Instant, id: ConnectionId, chunk: Chunk) {
         self.client.handle_input(now, id, chunk);

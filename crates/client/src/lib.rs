@@ -89,7 +89,7 @@ pub use unread::Stalled;
 /// Call a command or a `handle_*`, then drain [`Client::poll_action`], [`Client::poll_event`] and, for every
 /// connection in [`Client::poll_dirty`], [`Client::poll_transmit`]. [`Client::poll_timeout`] says when to come back without
 /// input. [`Client::poll_secure`] says when a TLS handshake is to begin, [`Client::poll_verified`] when one may end, for a world
-/// that asks.
+/// that asks; and a world whose handshakes wait for sessions says by [`Client::handle_session`] that one has come.
 pub struct Client {
     config: Config,
     hosts: Vec<Host>,
@@ -312,7 +312,6 @@ impl Client {
         }
         connection.record.secured = Some(now);
         self.pools[connection.record.host as usize].has_session = true;
-        self.end_handshake(now, id);
         self.make_ready(now, id);
     }
 

@@ -22,8 +22,10 @@ pub(crate) type Place = (LoadClass, Priority, u32, RequestId);
 pub(crate) struct Pool {
     pub(crate) waiting: BTreeSet<Place>,
     pub(crate) connections: Vec<ConnectionId>,
-    /// A TLS handshake with this host is complete, so that later ones may resume its session.
+    /// A TLS handshake with this host is far enough along for connections that are opened from now on to resume its session.
     pub(crate) has_session: bool,
+    /// What resumes it is there.
+    pub(crate) has_ticket: bool,
     /// What carries its requests, if not what carries everybody's.
     pub(crate) transport: Option<Transport>,
     /// The port, if it was told.

@@ -14,9 +14,9 @@ pub enum Handshakes {
     /// Each as soon as its TCP connection is there. Those that begin before one is complete are full.
     #[default]
     Parallel,
-    /// If no session with the host is known, the first proceeds, and the others wait for it and resume, as Chrome's
-    /// SSLConnectJobMessenger had it in 2014 (ssl_client_socket_pool.cc, `enable_ssl_connect_job_waiting`). If it fails,
-    /// the next one goes first; set [`Timeouts::tls`](crate::Timeouts::tls), so that one that hangs fails.
+    /// If no session with the host is known, the first proceeds, and the others wait for its [session](Client::handle_session) and
+    /// resume, as Chrome's SSLConnectJobMessenger had it in 2014 (ssl_client_socket_pool.cc, `enable_ssl_connect_job_waiting`). If it
+    /// fails, the next one goes first; set [`Timeouts::tls`](crate::Timeouts::tls), so that one that hangs fails.
     WaitForSession,
 }
 
@@ -25,7 +25,7 @@ pub enum Handshakes {
 pub struct Secure {
     /// The connection, whose TCP handshake is complete.
     pub connection: ConnectionId,
-    /// Whether an earlier handshake with its host is complete, so that this one may resume its session.
+    /// Whether an earlier handshake with its host is far enough along or has left a session, so that this one may resume it.
     pub resume: bool,
 }
 
@@ -49,7 +49,7 @@ impl Client {
         let pool = &mut self.pools[host as usize];
         match self.config.handshakes {
             Handshakes::Parallel => self.begin_handshake(now, id, resume),
-            Handshakes::WaitForSession if pool.has_session => self.begin_handshake(now, id, true),
+            Handshakes::WaitForSession if pool.has_ticket => self.begin_handshake(now, id, true),
             Handshakes::WaitForSession if pool.handshake.is_some() => {
                 pool.held.push(id);
                 self.limit_connecting(now, id, None); // the one it waits for has its limit
@@ -61,6 +61,16 @@ impl Client {
         }
     }
 
+    /// A connection's server has given what resumes its session. Under TLS 1.2 that comes with the server's Finished, and so later than
+    /// [`Client::handle_secured`] after a False Start; Chrome waited for it (`SetHandshakeCompletionCallback`, ssl_client_socket.h). Under
+    /// TLS 1.3 it comes when the server has the client's Finished (RFC 8446 §4.6.1), a round trip later. Of no effect but under
+    /// [`Handshakes::WaitForSession`].
+    pub fn handle_session(&mut self, now: Instant, id: ConnectionId) {
+        let host = self.connections[id as usize].record.host;
+        self.pools[host as usize].has_ticket = true;
+        self.end_handshake(now, id);
+    }
+
     fn begin_handshake(&mut self, now: Instant, connection: ConnectionId, resume: bool) {
         let record = &mut self.connections[connection as usize].record;
         (record.handshake, record.resumes) = (Some(now), resume);
@@ -69,7 +79,7 @@ impl Client {
         self.limit_connecting(now, connection, self.limit_for(host, self.config.timeouts.tls));
     }
 
-    /// A handshake that others may wait for is over, well or badly; or one of those that wait is gone.
+    /// A handshake that others may wait for has left a session, or has failed; or one of those that wait is gone.
     pub(crate) fn end_handshake(&mut self, now: Instant, id: ConnectionId) {
         let host = self.connections[id as usize].record.host;
         let pool = &mut self.pools[host as usize];

@@ -18,6 +18,8 @@ pub(crate) struct End {
     pub(crate) held: bool,
     /// The application above has been told that the end may carry its data.
     pub(crate) open: bool,
+    /// It has been told that there is a session to resume.
+    pub(crate) resumable: bool,
     /// The peer's FIN has arrived, and the application has yet to be told.
     pub(crate) eof: bool,
     /// The application asked for the end to be closed once all is sent.
@@ -35,6 +37,7 @@ impl End {
             alarm: Alarm::default(),
             held: false,
             open: false,
+            resumable: false,
             eof: false,
             closing: false,
             over: false,

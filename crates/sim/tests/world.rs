@@ -118,6 +118,33 @@ fn a_certificate_chain_that_outgrows_the_initial_window_costs_its_round_trip() {
     }
 }
 
+/// The second of two connections that are opened together begins its handshake when the first has left a ticket: with the server's Finished,
+/// which is a round trip after a False Start, and in TLS 1.3 a round trip after the handshake.
+#[test]
+fn a_handshake_that_waits_for_a_session_waits_for_its_ticket() {
+    let mut page = page(1_000, &[]);
+    page.resources[0].think = ms(1_000);
+    for (mode, false_start, after) in [
+        (tls::Mode::Tls12Full, false, [200.0, 200.0]),
+        (tls::Mode::Tls12Full, true, [100.0, 200.0]),
+        (tls::Mode::Tls13Full, false, [100.0, 200.0]),
+    ] {
+        let mut setup = fast(Transport::Http1);
+        setup.tls = Some(tls::Config { mode, false_start, ..tls::Config::default() });
+        setup.tls_scope = TlsScope::Everywhere;
+        setup.techniques.preconnect = client::Preconnect::BlindTwo;
+        setup.techniques.handshakes = client::Handshakes::WaitForSession;
+        let load = sim::load(&page, &setup, 1);
+        let [first, second] = [0, 1].map(|i: usize| load.connections[i].record.clone());
+        let connected = first.connected.expect("connected");
+        let since = |at: Option<Instant>| at.expect("it came").since(connected).as_millis_f64();
+        for (at, ms) in [first.secured, second.handshake].into_iter().zip(after) {
+            assert!((since(at) - ms).abs() < 1.0, "{mode:?}, {false_start}: {} for {ms}", since(at));
+        }
+        assert!(second.resumes);
+    }
+}
+
 #[test]
 fn a_second_connection_to_a_host_resumes_the_session_of_the_first() {
     let mut setup = fast(Transport::Http1);

@@ -7,7 +7,7 @@ use crate::message::{Role, Script, script};
 use crate::record::{
     ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER_LEN, Header, MAX_PLAINTEXT, Seal,
 };
-use crate::{Config, Error, Message, Packing, Sizer, Sizing};
+use crate::{Config, Error, Message, Mode, Packing, Sizer, Sizing};
 
 /// A record is not cut shorter than this for want of room in the transport below, or its overhead would show.
 const SMALL_RECORD: u64 = 1_024;
@@ -70,6 +70,8 @@ struct Handshake {
     verdict: Verdict,
     finished_sent: bool,
     finished_received: bool,
+    /// TLS 1.3: a ticket has come after the handshake.
+    ticket_received: bool,
     /// TLS 1.2: whether the peer's records are protected.
     peer_sealed: bool,
     established_at: Option<Instant>,
@@ -136,6 +138,7 @@ impl Session {
             verdict: Verdict::ExpectCertificate,
             finished_sent: false,
             finished_received: false,
+            ticket_received: false,
             peer_sealed: false,
             established_at: None,
         };
@@ -177,6 +180,13 @@ impl Session {
     /// Whether the handshake is still going on. With False Start or early data, data is sent before it ends.
     pub fn is_handshaking(&self) -> bool {
         self.handshake.established_at.is_none()
+    }
+
+    /// Whether this client has what resumes a session with its server: the one that it resumes itself, or a ticket, which comes with
+    /// the server's Finished in TLS 1.2 and after the handshake in TLS 1.3.
+    pub fn has_ticket(&self) -> bool {
+        let after = self.config.mode == Mode::Tls13Full;
+        self.handshake.established_at.is_some() && (!after || self.handshake.ticket_received)
     }
 
     /// When the handshake ended.
@@ -582,6 +592,7 @@ impl Session {
             let may =
                 ticket && self.role == Role::Client && self.incoming_sealed && self.config.mode.is_tls13();
             let error = Error::UnexpectedMessage { got: wire_type, expected: None };
+            self.handshake.ticket_received |= may;
             return if may { Ok(()) } else { Err(error) };
         }
         let expected = self.handshake.script.get(self.handshake.next).map(|(_, message)| *message);

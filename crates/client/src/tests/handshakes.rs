@@ -27,7 +27,13 @@ fn handshakes_in_parallel_are_all_full() {
 fn without_a_session_the_first_proceeds_and_the_others_wait_and_resume() {
     let mut client = connected(Handshakes::WaitForSession);
     assert_eq!(secures(&mut client), [(0, false)]);
-    client.handle_secured(at(200), 0);
+    client.handle_secured(at(150), 0);
+    assert_eq!(
+        secures(&mut client),
+        [],
+        "it has started falsely: the ticket comes with the server's Finished"
+    );
+    client.handle_session(at(200), 0);
     assert_eq!(secures(&mut client), [(1, true), (2, true)]);
     let begun: Vec<_> = client.connections().map(|c| c.handshake).collect();
     assert_eq!(begun, [Some(at(20)), Some(at(200)), Some(at(200))]);
@@ -37,6 +43,7 @@ fn without_a_session_the_first_proceeds_and_the_others_wait_and_resume() {
 fn with_a_session_nobody_waits() {
     let mut client = connected(Handshakes::WaitForSession);
     client.handle_secured(at(200), 0);
+    client.handle_session(at(200), 0);
     secures(&mut client);
     client.handle_failed(at(210), 1, "reset");
     client.fetch(at(210), 3, 0, head(), 0, priority::IMAGE);
@@ -53,7 +60,17 @@ fn if_the_first_fails_the_next_goes_first() {
     assert_eq!(secures(&mut client), [(1, false)]);
     client.handle_failed(at(110), 2, "reset"); // one of those that wait
     client.handle_secured(at(200), 1);
+    client.handle_session(at(200), 1);
     assert_eq!(secures(&mut client), []);
+}
+
+#[test]
+fn if_the_first_is_lost_before_it_has_left_a_session_the_next_goes_first() {
+    let mut client = connected(Handshakes::WaitForSession);
+    secures(&mut client);
+    client.handle_secured(at(100), 0);
+    client.handle_failed(at(150), 0, "reset");
+    assert_eq!(secures(&mut client), [(1, false)]);
 }
 
 #[test]

@@ -228,6 +228,7 @@ impl Net {
                 link.phase = Phase::Open;
                 self.note(format!("secured {id}"));
                 self.client.handle_secured(now, id);
+                self.client.handle_session(now, id);
             }
             Phase::Open => {
                 let Some(mut chunk) = link.down.pop_front() else { return };

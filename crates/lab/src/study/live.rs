@@ -185,7 +185,6 @@ pub fn run(study: Study, options: Options<'_>) -> Result<Findings, Error> {
 /// Why the live world cannot carry an arm out.
 fn cannot(arm: &Arm) -> Option<String> {
     let why = |technique: &Technique| match technique {
-        Technique::TlsWait => Some("in the live world handshakes begin with their connections"),
         Technique::KeptCwnd(_) => Some("the kernel sets a first window by route, for all connections alike"),
         _ => None,
     };

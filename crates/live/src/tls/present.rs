@@ -356,6 +356,9 @@ impl TlsStream {
         match done {
             Ok(()) => {
                 self.ready = true;
+                if matches!(self.end, End::Server) {
+                    unbound::flush_tickets(self.inner.ssl_mut());
+                }
                 Ok(())
             }
             Err(e) => {

@@ -18,7 +18,9 @@ use crate::{Reactor, Stream, Wire, Written, prepare, tcp_stats};
 enum State {
     /// TCP shakes hands.
     Connecting(TcpStream),
-    /// TLS does.
+    /// It has, and TLS waits for its turn.
+    ExpectTurn(TcpStream),
+    /// TLS shakes hands.
     Securing(Box<TlsStream>),
     Open(Wire),
     Closed,
@@ -37,9 +39,14 @@ pub(super) struct Secured {
 
 pub(super) struct Connection {
     id: ConnectionId,
+    /// Index of the host that it is to.
+    pub host: u32,
     state: State,
     secured: Option<Secured>,
-    session: Option<Session>,
+    /// Its TLS handshake may begin, and with this session if there is one.
+    turn: Option<Option<Session>>,
+    /// The browser has been told that there is a session to resume.
+    pub resumable: bool,
     /// Our own address and the server's, by which the servers know it.
     pub ends: Option<(SocketAddr, SocketAddr)>,
     pub stats: tcp::Stats,
@@ -54,9 +61,9 @@ impl Connection {
     pub fn connect(
         reactor: &Reactor,
         id: ConnectionId,
+        host: u32,
         (tcp, to): (io::Result<TcpStream>, SocketAddr),
         secured: Option<Secured>,
-        session: Option<Session>,
         paced: bool,
     ) -> Result<Self, String> {
         let opened = tcp.and_then(|mut tcp| {
@@ -70,16 +77,23 @@ impl Connection {
         });
         let (tcp, pacing_rate) = opened.map_err(|e| e.to_string())?;
         let ends = tcp.local_addr().ok().map(|local| (local, to));
-        let state = State::Connecting(tcp);
-        let stats = tcp::Stats::default();
-        Ok(Self { id, state, secured, session, ends, stats, pacing_rate, again: false })
+        Ok(Self { state: State::Connecting(tcp), secured, ends, pacing_rate, ..Self::failed(id, host) })
     }
 
     /// One that never came about.
-    pub fn failed(id: ConnectionId) -> Self {
-        let stats = tcp::Stats::default();
-        let state = State::Closed;
-        Self { id, state, secured: None, session: None, ends: None, stats, pacing_rate: None, again: false }
+    pub fn failed(id: ConnectionId, host: u32) -> Self {
+        Self {
+            id,
+            host,
+            state: State::Closed,
+            secured: None,
+            turn: None,
+            resumable: false,
+            ends: None,
+            stats: tcp::Stats::default(),
+            pacing_rate: None,
+            again: false,
+        }
     }
 
     /// Goes as far as the socket lets it, and tells the browser.
@@ -98,13 +112,23 @@ impl Connection {
                 State::Connecting(tcp) => match is_connected(&tcp) {
                     Ok(true) => {
                         browser.handle_connected(now, self.id);
-                        self.begin(tcp)?;
+                        self.state = match self.secured {
+                            None => State::Open(Wire::new(Stream::Clear(tcp))),
+                            Some(_) => State::ExpectTurn(tcp),
+                        };
                     }
                     Ok(false) => {
                         self.state = State::Connecting(tcp);
                         return Ok(());
                     }
                     Err(e) => return Err(e.to_string()),
+                },
+                State::ExpectTurn(tcp) => match self.turn.take() {
+                    Some(session) => self.begin(tcp, session)?,
+                    None => {
+                        self.state = State::ExpectTurn(tcp);
+                        return Ok(());
+                    }
                 },
                 State::Securing(mut tls) => match tls.handshake() {
                     Ok(()) => {
@@ -131,27 +155,37 @@ impl Connection {
         }
     }
 
-    fn begin(&mut self, tcp: TcpStream) -> Result<(), String> {
-        self.state = match &self.secured {
-            None => State::Open(Wire::new(Stream::Clear(tcp))),
-            Some(Secured { connector, name, verify, .. }) => {
-                let tls = connector.connect(name, tcp, self.session.take().as_ref());
-                let mut tls = Box::new(tls.map_err(|e| e.to_string())?);
-                if *verify {
-                    tls.hold_certificate();
-                }
-                State::Securing(tls)
-            }
+    fn begin(&mut self, tcp: TcpStream, session: Option<Session>) -> Result<(), String> {
+        let Some(Secured { connector, name, verify, .. }) = &self.secured else {
+            unreachable!("only a connection that is secured waits for its turn")
         };
+        let tls = connector.connect(name, tcp, session.as_ref());
+        let mut tls = Box::new(tls.map_err(|e| e.to_string())?);
+        if *verify {
+            tls.hold_certificate();
+        }
+        self.state = State::Securing(tls);
         Ok(())
     }
 
-    /// All has been asked about the server's certificate.
-    pub fn verified(&mut self, now: Instant, browser: &mut Browser<'_>) {
+    /// Its TLS handshake may begin, and resume a session if it is given one, when it goes on.
+    pub fn secure(&mut self, session: Option<Session>) {
+        self.turn = Some(session);
+    }
+
+    /// All has been asked about the server's certificate, and its handshake may go on.
+    pub fn verified(&mut self) {
         if let State::Securing(tls) = &mut self.state {
             tls.verified();
         }
-        self.go_on(now, browser);
+    }
+
+    /// Whether it is secured and nobody knows of a session yet that it has left; and whether it has resumed one itself.
+    pub fn may_leave_session(&mut self) -> Option<bool> {
+        match &mut self.state {
+            State::Open(wire) if !self.resumable => wire.stream().negotiated().map(|tls| tls.resumed),
+            _ => None,
+        }
     }
 
     /// Whether the handshake agreed on what the load is to be made over.
@@ -205,7 +239,7 @@ impl Connection {
     /// Takes down what the kernel has counted.
     pub fn note_stats(&mut self) {
         let stats = match &mut self.state {
-            State::Connecting(tcp) => tcp_stats(tcp),
+            State::Connecting(tcp) | State::ExpectTurn(tcp) => tcp_stats(tcp),
             State::Securing(tls) => tcp_stats(tls.tcp()),
             State::Open(wire) => tcp_stats(wire.stream().tcp()),
             State::Closed => return,

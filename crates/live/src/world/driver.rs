@@ -61,13 +61,10 @@ impl<'s, 'p: 's> Driver<'s, 'p> {
         Self { setup, stage, browser: setup.browser(page, address), page }
     }
 
-    /// What of a setup the browser is made with here: handshakes begin with their connections, and addresses are of the families that the
-    /// link carries; the stage says so.
+    /// What of a setup the browser is made with here: addresses are of the families that the link carries; the stage says so.
     pub fn setup(setup: &Setup, stage: &Stage) -> Setup {
-        let techniques =
-            load::Techniques { handshakes: client::Handshakes::Parallel, ..setup.techniques.clone() };
         let ipv6 = setup.ipv6.clone().filter(|_| stage.link().ends().carries_ipv6());
-        Setup { techniques, ipv6, ..setup.clone() }
+        Setup { ipv6, ..setup.clone() }
     }
 
     /// Loads the page, on a thread of its own.
@@ -175,10 +172,7 @@ impl Running<'_, '_> {
         let mut turns: Vec<usize> = ready.into_iter().filter(|t| *t != RESOLVER).chain(again).collect();
         turns.dedup();
         for index in turns {
-            let now = self.now();
-            if let Some(connection) = self.connections.get_mut(index) {
-                connection.go_on(now, &mut self.driver.browser);
-            }
+            self.go_on(index);
         }
         let now = self.now();
         if self.driver.browser.poll_timeout().is_some_and(|at| at <= now) {
@@ -191,23 +185,58 @@ impl Running<'_, '_> {
         loop {
             let now = self.now();
             if let Some(id) = self.driver.browser.poll_dirty() {
-                if let Some(connection) = self.connections.get_mut(id as usize) {
-                    connection.go_on(now, &mut self.driver.browser);
-                }
+                self.go_on(id as usize);
             } else if let Some(id) = self.driver.browser.poll_readable() {
-                if let Some(connection) = self.connections.get_mut(id as usize) {
-                    connection.go_on(now, &mut self.driver.browser);
-                }
+                self.go_on(id as usize);
             } else if let Some(action) = self.driver.browser.poll_action() {
                 self.act(now, action);
+            } else if let Some(secure) = self.driver.browser.poll_secure() {
+                self.secure(secure);
             } else if let Some(id) = self.driver.browser.poll_verified() {
-                if let Some(connection) = self.connections.get_mut(id as usize) {
-                    connection.verified(now, &mut self.driver.browser);
-                }
+                self.connections[id as usize].verified();
+                self.go_on(id as usize);
             } else {
                 return;
             }
         }
+    }
+
+    /// Lets a connection go as far as it can, if there is such a one.
+    fn go_on(&mut self, index: usize) {
+        let now = self.now();
+        if let Some(connection) = self.connections.get_mut(index) {
+            connection.go_on(now, &mut self.driver.browser);
+            self.note_session(now, index);
+        }
+    }
+
+    /// Keeps the session that a connection has left, if it has, and tells the browser.
+    fn note_session(&mut self, now: Instant, index: usize) {
+        let Some(resumed) = self.connections[index].may_leave_session() else { return };
+        if self.take_session(self.connections[index].host) || resumed {
+            self.connections[index].resumable = true;
+            self.driver.browser.handle_session(now, index as client::ConnectionId);
+        }
+    }
+
+    /// Takes the newest session that a host's server has given; whether there was one.
+    fn take_session(&mut self, host: u32) -> bool {
+        let given = self.driver.stage.secured(host).and_then(|secured| secured.connector.take_session());
+        let is_new = given.is_some();
+        if is_new {
+            self.sessions[host as usize] = given;
+        }
+        is_new
+    }
+
+    /// Begins a TLS handshake.
+    fn secure(&mut self, client::Secure { connection, resume }: client::Secure) {
+        let host = self.connections[connection as usize].host;
+        self.take_session(host);
+        let may = resume || self.driver.stage.resumes();
+        let session = self.sessions[host as usize].clone().filter(|_| may);
+        self.connections[connection as usize].secure(session);
+        self.go_on(connection as usize);
     }
 
     fn act(&mut self, now: Instant, action: Action) {
@@ -216,9 +245,11 @@ impl Running<'_, '_> {
                 let name = &self.driver.page.hosts[host as usize].name;
                 let families: &[Family] =
                     if self.driver.setup.ipv6.is_some() { &[Family::V6, Family::V4] } else { &[Family::V4] };
-                let now = self.reactor.now();
+                let asked_at = self.reactor.now();
                 let asked = match &mut self.resolver {
-                    Some(resolver) => families.iter().all(|family| resolver.ask(now, host, name, *family)),
+                    Some(resolver) => {
+                        families.iter().all(|family| resolver.ask(asked_at, host, name, *family))
+                    }
                     None => false,
                 };
                 if !asked {
@@ -226,19 +257,13 @@ impl Running<'_, '_> {
                     self.driver.browser.handle_resolved(now, host, found);
                 }
             }
-            Action::Connect { connection, host, resume } => self.connect(now, connection, host, resume),
+            Action::Connect { connection, host, .. } => self.connect(now, connection, host),
             Action::Close { connection } => self.connections[connection as usize].close(),
         }
     }
 
-    fn connect(&mut self, now: Instant, id: client::ConnectionId, host: u32, resume: bool) {
+    fn connect(&mut self, now: Instant, id: client::ConnectionId, host: u32) {
         let secured = self.driver.stage.secured(host);
-        let slot = &mut self.sessions[host as usize];
-        if let Some(session) = secured.as_ref().and_then(|s| s.connector.take_session()) {
-            *slot = Some(session);
-        }
-        let always = self.driver.stage.resumes();
-        let session = slot.clone().filter(|_| resume || always);
         let port = self.driver.page.hosts[host as usize].port;
         let opened = match self.address(id).or(self.addresses[host as usize]) {
             None => Err("its address is not known".to_owned()),
@@ -246,13 +271,13 @@ impl Running<'_, '_> {
                 let (to, paced) = (SocketAddr::new(ip, port), self.driver.setup.client_tcp.pacing);
                 let name = &self.driver.page.hosts[host as usize].name;
                 let tcp = self.misfortune.dial(self.driver.stage.link(), (host, name), to);
-                Connection::connect(&self.reactor, id, (tcp, to), secured, session, paced)
+                Connection::connect(&self.reactor, id, host, (tcp, to), secured, paced)
             }
         };
         match opened {
             Ok(connection) => self.connections.push(connection),
             Err(why) => {
-                self.connections.push(Connection::failed(id));
+                self.connections.push(Connection::failed(id, host));
                 self.driver.browser.handle_failed(now, id, &why);
             }
         }

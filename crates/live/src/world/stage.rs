@@ -93,9 +93,6 @@ impl Stage {
         let (servers, servers_thread, pacing) =
             serve(&Arc::new(page.clone()), setup, seed, &link, &zone, acceptor, stats.clone())?;
         kernel.knobs.extend(pacing);
-        if setup.techniques.handshakes == client::Handshakes::WaitForSession {
-            unmet.push("a TLS handshake does not wait for another's session".into());
-        }
         if setup.techniques.kept_cwnd.is_some() {
             // The kernel sets it by route (`initcwnd`), for all connections of a server alike, and not once one is there.
             unmet.push("no server begins with the congestion window that SETTINGS kept".into());

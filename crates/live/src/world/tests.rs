@@ -11,6 +11,8 @@ use super::*;
 mod certificates;
 mod families;
 mod faults;
+#[cfg(feature = "tls")]
+mod handshakes;
 mod servers;
 
 fn world() -> Option<World> {

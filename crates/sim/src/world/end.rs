@@ -102,6 +102,13 @@ impl World<'_> {
                 self.browser.handle_secured(self.now, id);
             }
         }
+        let end = self.connections[id as usize].end(side);
+        if end.open && !end.resumable && end.tls.as_ref().is_some_and(|t| t.has_ticket()) {
+            end.resumable = true;
+            if let Some(id) = self.at_browser(id, side) {
+                self.browser.handle_session(self.now, id);
+            }
+        }
     }
 
     fn hand_up(&mut self, id: u32, side: Side, chunk: Chunk) {

@@ -114,6 +114,13 @@ pub fn hold_certificate(ssl: &mut SslRef, on: bool) {
     }
 }
 
+/// Sends a server's tickets of TLS 1.3, which the library else keeps until there is data to go with them. If the socket takes none, they
+/// go with the data.
+pub fn flush_tickets(ssl: &mut SslRef) {
+    // SAFETY: the connection is alive; no byte is read from nowhere.
+    unsafe { ffi::SSL_write(ssl.as_ptr(), std::ptr::null(), 0) };
+}
+
 /// Offers to resume a session, which came from a connection of the same context.
 pub fn resume(ssl: &mut Ssl, session: &SslSession) -> Result<(), ErrorStack> {
     // SAFETY: a connector hands out only sessions of its own context, and makes connections of no other.
