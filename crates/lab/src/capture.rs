@@ -21,6 +21,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use base::{Chunk, Instant};
+use client::Family;
 use load::{Load, Packet, Setup, Sighting};
 use page::Page;
 use serde::Serialize;
@@ -191,9 +192,11 @@ impl<'c, W: Write> Pen<'c, W> {
                     self.segment(packet.arrived.unwrap_or(packet.left), packet)?;
                 }
             }
-            Sighting::Question { at, host } if self.end == End::Client => self.name(at, host, None)?,
-            Sighting::Answer { at, host, address } if self.end == End::Client => {
-                self.name(at, host, Some(address))?;
+            Sighting::Question { at, host, family } if self.end == End::Client => {
+                self.name(at, host, family, dns::Says::Question)?;
+            }
+            Sighting::Answer { at, host, family, address } if self.end == End::Client => {
+                self.name(at, host, family, dns::Says::Answer(address))?;
             }
             Sighting::Question { .. } | Sighting::Answer { .. } => {}
         }
@@ -249,12 +252,12 @@ impl<'c, W: Write> Pen<'c, W> {
         self.out.tcp(at, from.address, to.address, &header, &self.payload)
     }
 
-    fn name(&mut self, at: Instant, host: u32, answer: Option<Ipv4Addr>) -> io::Result<()> {
+    fn name(&mut self, at: Instant, host: u32, family: Family, says: dns::Says) -> io::Result<()> {
         let name = &self.capture.page.hosts[host as usize].name;
-        let Some(message) = dns::message(host as u16, name, answer) else { return Ok(()) };
+        let Some(message) = dns::message(host as u16, name, family, says) else { return Ok(()) };
         let [client, server] =
             [(CLIENT_V4, dns::CLIENT_PORT), (dns::SERVER, dns::PORT)].map(SocketAddr::from);
-        let [from, to] = if answer.is_some() { [server, client] } else { [client, server] };
+        let [from, to] = if says == dns::Says::Question { [client, server] } else { [server, client] };
         self.last = at;
         self.out.udp(at, from, to, &message)
     }

@@ -1,9 +1,10 @@
 //! What the packets of a load had in them, and the order in which either end saw them: what a capture file is made of.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::ops::Range;
 
 use base::{Chunk, Instant};
+use client::Family;
 
 /// What crossed between the client and its servers.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -27,6 +28,8 @@ pub enum Sighting {
         at: Instant,
         /// The host.
         host: u32,
+        /// What it asks for.
+        family: Family,
     },
     /// Its answer reaches the client.
     Answer {
@@ -34,8 +37,10 @@ pub enum Sighting {
         at: Instant,
         /// The host.
         host: u32,
-        /// What it says.
-        address: Ipv4Addr,
+        /// What was asked for.
+        family: Family,
+        /// What it says; `None` if that there is none.
+        address: Option<IpAddr>,
     },
 }
 

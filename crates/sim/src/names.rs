@@ -3,8 +3,14 @@
 //! The name server is where the link ends. It answers after what the setup's look-up time exceeds the link's round trip by; so
 //! a look-up takes that time, and what queues and the line add. Where the setup's time is less than the round trip, somebody
 //! nearer answers: nothing crosses the link, and a look-up takes that time.
+//!
+//! Where hosts have addresses of both families each name is asked for twice at once, first for those of IPv6 (RFC 8305 §3), and each
+//! question goes its way; else it is asked for IPv4 alone.
+
+use std::net::IpAddr;
 
 use base::{Duration, Instant};
+use client::Family;
 
 /// How long the resolver waits for an answer before it asks again, and how often it asks.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -14,16 +20,25 @@ const TRIES: u32 = 4;
 /// type and class 4.
 const QUESTION: u32 = 20 + 8 + 12 + 2 + 4;
 
-/// Bytes that an answer with one address has beyond its question: a pointer to the name 2, type, class, TTL and length 10, the address 4.
-const ANSWER: u32 = 2 + 10 + 4;
+/// Bytes that an answer has beyond its question for a record, without the address: a pointer to the name 2, type, class, TTL and length 10.
+const RECORD: u32 = 2 + 10;
+
+/// What is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Query {
+    /// The host whose name it is.
+    pub host: u32,
+    /// The addresses that are wanted.
+    pub family: Family,
+}
 
 /// Look-ups of one load.
 pub(crate) struct Names {
     /// What the name server takes; `None` if nothing crosses the link.
     think: Option<Duration>,
     dns: Duration,
-    /// By host.
-    asked: Vec<Asked>,
+    /// By host and family.
+    asked: Vec<[Asked; 2]>,
 }
 
 /// Where the look-up of a name stands.
@@ -54,25 +69,31 @@ impl Names {
     /// Look-ups of the names of so many hosts that take `dns`, over a link with this round trip.
     pub(crate) fn new(dns: Duration, round_trip: Duration, hosts: usize) -> Self {
         let think = (dns >= round_trip && !dns.is_zero()).then(|| dns.saturating_sub(round_trip));
-        Self { think, dns, asked: vec![Asked::default(); hosts] }
+        Self { think, dns, asked: vec![[Asked::default(); 2]; hosts] }
+    }
+
+    fn asked(&mut self, query: Query) -> &mut Asked {
+        &mut self.asked[query.host as usize][query.family as usize]
     }
 
     /// The browser asks for a name: anew, if it had asked before and that came to its end.
-    pub(crate) fn begin(&mut self, now: Instant, host: u32) -> Step {
-        if self.asked[host as usize].over {
-            self.asked[host as usize] = Asked::default();
+    pub(crate) fn begin(&mut self, now: Instant, query: Query) -> Step {
+        let asked = self.asked(query);
+        if asked.over {
+            *asked = Asked::default();
         }
-        self.go_on(now, host)
+        self.go_on(now, query)
     }
 
     /// A moment has come that an earlier step named; one of an earlier look-up has nothing to say to a later one.
-    pub(crate) fn go_on(&mut self, now: Instant, host: u32) -> Step {
-        let asked = &mut self.asked[host as usize];
+    pub(crate) fn go_on(&mut self, now: Instant, query: Query) -> Step {
+        let (is_near, dns) = (self.think.is_none(), self.dns);
+        let asked = self.asked(query);
         if asked.over || (asked.times > 0 && now < asked.again) {
             return Step::Done;
         }
-        if self.think.is_none() {
-            return Step::Known(now + self.dns);
+        if is_near {
+            return Step::Known(now + dns);
         }
         if asked.times == TRIES {
             asked.over = true;
@@ -89,8 +110,8 @@ impl Names {
     }
 
     /// Takes an answer; whether it is the first.
-    pub(crate) fn take(&mut self, host: u32) -> bool {
-        !std::mem::replace(&mut self.asked[host as usize].over, true)
+    pub(crate) fn take(&mut self, query: Query) -> bool {
+        !std::mem::replace(&mut self.asked(query).over, true)
     }
 }
 
@@ -99,14 +120,22 @@ pub(crate) fn question_len(name: &str) -> u32 {
     QUESTION + name.len() as u32
 }
 
-/// Bytes of the packet with its answer.
-pub(crate) fn answer_len(name: &str) -> u32 {
-    question_len(name) + ANSWER
+/// Bytes of the packet with its answer. One that there is no address of the family (RFC 2308 §2.2) is as long as the question: its server
+/// leaves out whose zone it is.
+pub(crate) fn answer_len(name: &str, address: Option<IpAddr>) -> u32 {
+    let record = match address {
+        Some(IpAddr::V4(_)) => RECORD + 4,
+        Some(IpAddr::V6(_)) => RECORD + 16,
+        None => 0,
+    };
+    question_len(name) + record
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const FIRST: Query = Query { host: 0, family: Family::V4 };
 
     fn names(dns_ms: u64) -> Names {
         Names::new(Duration::from_millis(dns_ms), Duration::from_millis(20), 1)
@@ -115,11 +144,11 @@ mod tests {
     #[test]
     fn a_look_up_takes_a_round_trip_and_what_the_server_adds() {
         let mut names = names(50);
-        assert_eq!(names.go_on(Instant::ZERO, 0), Step::Ask(Instant::ZERO + PATIENCE));
+        assert_eq!(names.go_on(Instant::ZERO, FIRST), Step::Ask(Instant::ZERO + PATIENCE));
         assert_eq!(names.answer_at(Instant::ZERO), Instant::ZERO + Duration::from_millis(30));
-        assert!(names.take(0));
-        assert!(!names.take(0), "an answer that comes twice counts once");
-        assert_eq!(names.go_on(Instant::ZERO + PATIENCE, 0), Step::Done);
+        assert!(names.take(FIRST));
+        assert!(!names.take(FIRST), "an answer that comes twice counts once");
+        assert_eq!(names.go_on(Instant::ZERO + PATIENCE, FIRST), Step::Done);
     }
 
     #[test]
@@ -127,11 +156,11 @@ mod tests {
         let mut names = names(20);
         let mut now = Instant::ZERO;
         for _ in 0..TRIES {
-            assert_eq!(names.go_on(now, 0), Step::Ask(now + PATIENCE));
+            assert_eq!(names.go_on(now, FIRST), Step::Ask(now + PATIENCE));
             now += PATIENCE;
         }
-        assert_eq!(names.go_on(now, 0), Step::GiveUp);
-        assert!(!names.take(0), "who has given up does not listen");
+        assert_eq!(names.go_on(now, FIRST), Step::GiveUp);
+        assert!(!names.take(FIRST), "who has given up does not listen");
     }
 
     #[test]
@@ -139,26 +168,37 @@ mod tests {
         let mut names = names(20);
         let mut now = Instant::ZERO;
         for _ in 0..=TRIES {
-            names.go_on(now, 0);
+            names.go_on(now, FIRST);
             now += PATIENCE;
         }
         let again = Instant::ZERO + Duration::from_millis(5_500);
-        assert_eq!(names.begin(again, 0), Step::Ask(again + PATIENCE));
-        assert_eq!(names.go_on(again + PATIENCE / 2, 0), Step::Done);
-        assert_eq!(names.go_on(again + PATIENCE, 0), Step::Ask(again + PATIENCE * 2));
-        assert!(names.take(0));
+        assert_eq!(names.begin(again, FIRST), Step::Ask(again + PATIENCE));
+        assert_eq!(names.go_on(again + PATIENCE / 2, FIRST), Step::Done);
+        assert_eq!(names.go_on(again + PATIENCE, FIRST), Step::Ask(again + PATIENCE * 2));
+        assert!(names.take(FIRST));
     }
 
     #[test]
     fn what_takes_less_than_a_round_trip_does_not_cross_the_link() {
         let at = Instant::ZERO + Duration::from_millis(19);
-        assert_eq!(names(19).go_on(Instant::ZERO, 0), Step::Known(at));
-        assert_eq!(names(0).go_on(Instant::ZERO, 0), Step::Known(Instant::ZERO));
+        assert_eq!(names(19).go_on(Instant::ZERO, FIRST), Step::Known(at));
+        assert_eq!(names(0).go_on(Instant::ZERO, FIRST), Step::Known(Instant::ZERO));
     }
 
     /// RFC 1035 §4.1: 12 + 15 + 4 bytes ask for `a.example.com`, 16 more answer with one address; UDP and IP add 28.
     #[test]
     fn packets_have_the_bytes_that_they_have() {
-        assert_eq!((question_len("a.example.com"), answer_len("a.example.com")), (28 + 31, 28 + 47));
+        let answer = |address: Option<&str>| answer_len("a.example.com", address.map(|a| a.parse().unwrap()));
+        assert_eq!((question_len("a.example.com"), answer(Some("10.0.0.1"))), (28 + 31, 28 + 47));
+        assert_eq!((answer(Some("2001:db8::1")), answer(None)), (28 + 59, 28 + 31));
+    }
+
+    #[test]
+    fn what_is_asked_of_one_family_is_not_asked_of_the_other() {
+        let (mut names, of_v6) = (names(20), Query { family: Family::V6, ..FIRST });
+        assert_eq!(names.begin(Instant::ZERO, of_v6), Step::Ask(Instant::ZERO + PATIENCE));
+        assert!(names.take(of_v6));
+        assert_eq!(names.begin(Instant::ZERO, FIRST), Step::Ask(Instant::ZERO + PATIENCE));
+        assert_eq!(names.go_on(Instant::ZERO + PATIENCE, of_v6), Step::Done);
     }
 }

@@ -6,6 +6,8 @@ use std::collections::BinaryHeap;
 
 use base::Instant;
 
+use crate::names::Query;
+
 /// Something that happens at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Event {
@@ -24,11 +26,11 @@ pub(crate) enum Event {
     /// The browser's timer.
     Browser,
     /// The name server answers.
-    NameServer { host: u32 },
+    NameServer(Query),
     /// The resolver looks whether it must ask again.
-    Lookup { host: u32 },
+    Lookup(Query),
     /// A name is known without a question.
-    Resolved { host: u32 },
+    Resolved(Query),
     /// The client goes over to another network.
     NetworkChange,
     /// The application ends, and is started again.

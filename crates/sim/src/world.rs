@@ -3,18 +3,18 @@
 mod end;
 
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use base::{Duration, Instant, Rng};
 use browser::Browser;
-use client::Action;
+use client::{Action, Family};
 use link::Path;
 use load::{Load, Outcome, Setup};
 use page::Page;
 
 use crate::connection::{Connection, End};
 use crate::fault::Past;
-use crate::names::{Names, Step, answer_len, question_len};
+use crate::names::{Names, Query, Step, answer_len, question_len};
 use crate::queue::{Alarm, Event, EventQueue, Side};
 use crate::tap::Tap;
 
@@ -25,7 +25,13 @@ pub(crate) struct Packet {
     /// Its number at the tap, if there is one.
     number: u32,
     segment: tcp::Segment,
+    /// It is one of IPv6.
+    ipv6: bool,
 }
+
+/// What the header of IPv6 has more than that of IPv4, which TCP counts on: 40 bytes (RFC 8200 §3) and 20 (RFC 791 §3.1). Segments have
+/// as much less room in a packet.
+const IPV6_MORE: u16 = 20;
 
 /// What crosses the access link.
 #[derive(Clone, Copy)]
@@ -33,7 +39,7 @@ pub(crate) enum Crossing {
     Tcp(Packet),
     /// A question for the name of a host, or its answer, and its bytes.
     Name {
-        host: u32,
+        query: Query,
         len: u32,
     },
 }
@@ -41,7 +47,9 @@ pub(crate) enum Crossing {
 impl link::Packet for Crossing {
     fn wire_len(&self) -> u32 {
         match self {
-            Crossing::Tcp(packet) => packet.segment.wire_len(),
+            Crossing::Tcp(packet) => {
+                packet.segment.wire_len() + if packet.ipv6 { u32::from(IPV6_MORE) } else { 0 }
+            }
             Crossing::Name { len, .. } => *len,
         }
     }
@@ -187,10 +195,11 @@ impl<'p> World<'p> {
                 while let Some(crossing) = self.down.pop(now) {
                     match crossing {
                         Crossing::Tcp(packet) => self.arrive(packet, Side::Client),
-                        Crossing::Name { host, .. } => {
-                            let address = address(self.hosts[host as usize].address);
-                            self.note(load::Sighting::Answer { at: now, host, address });
-                            self.answered(host);
+                        Crossing::Name { query, .. } => {
+                            let Query { host, family } = query;
+                            let address = self.address_of(query);
+                            self.note(load::Sighting::Answer { at: now, host, family, address });
+                            self.answered(query);
                         }
                     }
                 }
@@ -200,8 +209,8 @@ impl<'p> World<'p> {
                 while let Some(crossing) = self.up.pop(now) {
                     match crossing {
                         Crossing::Tcp(packet) => self.cross_to_server(packet),
-                        Crossing::Name { host, .. } => {
-                            self.events.push(self.names.answer_at(now), Event::NameServer { host });
+                        Crossing::Name { query, .. } => {
+                            self.events.push(self.names.answer_at(now), Event::NameServer(query));
                         }
                     }
                 }
@@ -240,16 +249,17 @@ impl<'p> World<'p> {
                     self.pump();
                 }
             }
-            Event::NameServer { host } => {
-                let len = answer_len(&self.page.hosts[host as usize].name);
-                self.enter_down(Crossing::Name { host, len });
+            Event::NameServer(query) => {
+                let address = self.address_of(query);
+                let len = answer_len(&self.page.hosts[query.host as usize].name, address);
+                self.enter_down(Crossing::Name { query, len });
             }
-            Event::Lookup { host } => {
-                let step = self.names.go_on(self.now, host);
-                self.look_up(host, step);
+            Event::Lookup(query) => {
+                let step = self.names.go_on(self.now, query);
+                self.look_up(query, step);
                 self.pump();
             }
-            Event::Resolved { host } => self.answered(host),
+            Event::Resolved(query) => self.answered(query),
             Event::NetworkChange => self.change_network(),
             Event::Restart => self.restart(),
         }
@@ -290,14 +300,19 @@ impl<'p> World<'p> {
     fn act(&mut self, action: Action) {
         match action {
             Action::Resolve { host } => {
-                let step = self.names.begin(self.now, host);
-                self.look_up(host, step);
+                let families: &[Family] =
+                    if self.setup.ipv6.is_some() { &[Family::V6, Family::V4] } else { &[Family::V4] };
+                for family in families {
+                    let query = Query { host, family: *family };
+                    let step = self.names.begin(self.now, query);
+                    self.look_up(query, step);
+                }
             }
             Action::Connect { connection, host, resume } => {
                 let ipv6 = self.setup.ipv6.is_some() && self.goes_to_ipv6(connection);
                 let connection = self.past.world_id(connection);
                 debug_assert_eq!(connection as usize, self.connections.len());
-                let entry = Connection { ipv6, ..self.open(host, resume) };
+                let entry = self.open(host, resume, ipv6);
                 self.connections.push(entry);
                 self.send(connection, Side::Client);
             }
@@ -309,17 +324,34 @@ impl<'p> World<'p> {
         }
     }
 
-    fn look_up(&mut self, host: u32, step: Step) {
+    fn look_up(&mut self, query: Query, step: Step) {
         match step {
             Step::Ask(again) => {
+                let Query { host, family } = query;
                 let len = question_len(&self.page.hosts[host as usize].name);
-                self.note(load::Sighting::Question { at: self.now, host });
-                self.enter_up(Crossing::Name { host, len });
-                self.events.push(again, Event::Lookup { host });
+                self.note(load::Sighting::Question { at: self.now, host, family });
+                self.enter_up(Crossing::Name { query, len });
+                self.events.push(again, Event::Lookup(query));
             }
-            Step::Known(at) => self.events.push(at, Event::Resolved { host }),
-            Step::GiveUp => self.browser.handle_resolved(self.now, host, false),
+            Step::Known(at) => self.events.push(at, Event::Resolved(query)),
+            Step::GiveUp => self.tell(query, None),
             Step::Done => {}
+        }
+    }
+
+    /// The address of a family that a host has.
+    fn address_of(&self, Query { host, family }: Query) -> Option<IpAddr> {
+        match family {
+            Family::V6 => self.setup.ipv6_address(self.page, host).map(IpAddr::from),
+            Family::V4 => Some(address(self.hosts[host as usize].address).into()),
+        }
+    }
+
+    /// Tells the browser what has come of a look-up.
+    fn tell(&mut self, Query { host, family }: Query, address: Option<IpAddr>) {
+        match self.setup.ipv6 {
+            Some(_) => self.browser.handle_addresses(self.now, host, family, address.as_slice()),
+            None => self.browser.handle_resolved(self.now, host, address.is_some()),
         }
     }
 
@@ -330,9 +362,10 @@ impl<'p> World<'p> {
         }
     }
 
-    fn answered(&mut self, host: u32) {
-        if self.names.take(host) {
-            self.browser.handle_resolved(self.now, host, true);
+    fn answered(&mut self, query: Query) {
+        if self.names.take(query) {
+            let address = self.address_of(query);
+            self.tell(query, address);
             self.pump();
         }
     }
@@ -343,16 +376,21 @@ impl<'p> World<'p> {
         record.and_then(|record| record.address).is_some_and(|address| address.is_ipv6())
     }
 
-    fn open(&mut self, host: u32, resume: bool) -> Connection {
+    fn open(&mut self, host: u32, resume: bool, ipv6: bool) -> Connection {
         let [client, server] = self.tls(host, resume);
+        let tcp = [&self.setup.client_tcp, &self.setup.server_tcp].map(|config| tcp::Config {
+            mss: config.mss.saturating_sub(if ipv6 { IPV6_MORE } else { 0 }).max(1),
+            ..config.clone()
+        });
+        let [client_tcp, server_tcp] = tcp;
         let entry = &mut self.hosts[host as usize];
         let mut connection = Connection {
             host,
             at_server: self.servers[entry.server].accept_at(self.now, &entry.protocol),
-            client: End::new(tcp::Endpoint::connect(self.setup.client_tcp.clone(), self.now), client),
-            server: End::new(tcp::Endpoint::accept(self.setup.server_tcp.clone(), self.now), server),
+            client: End::new(tcp::Endpoint::connect(client_tcp, self.now), client),
+            server: End::new(tcp::Endpoint::accept(server_tcp, self.now), server),
             origin_alarm: Alarm::default(),
-            ipv6: false,
+            ipv6,
         };
         let waits = self.setup.techniques.handshakes == client::Handshakes::WaitForSession;
         if self.faults.refuses(&self.page.hosts[host as usize].name, entry.dialled) {

@@ -62,3 +62,47 @@ fn a_family_that_is_farther_loses_once_it_is_farther_than_the_delay() {
     let closed = far.connections[0].record.closed.expect("the loser is closed");
     assert_eq!(Some(closed), far.connections[1].record.connected);
 }
+
+/// A document of 100 kB at a name that is looked up, over a link that only takes time; with addresses of both families, or not.
+fn large(ipv6: bool, rule: Option<HappyEyeballs>) -> Load {
+    let document = Resource { body_len: 100_000, ..Resource::get("/", Kind::Document, Cause::Root) };
+    let page = Page::new("test", vec![Host::new("a.example")], vec![document]).expect("a valid page");
+    let mut setup = Setup::new(Transport::Http1);
+    (setup.down.delay, setup.up.delay, setup.dns) = (ms(50), ms(50), ms(100));
+    setup.ipv6 = ipv6.then_some(Ipv6 { which: Which::Share(1.0), route: Route::Same });
+    setup.techniques.happy_eyeballs = rule;
+    setup.keeps_packets = true;
+    sim::load(&page, &setup, 1)
+}
+
+/// RFC 8200 §3: a header of 40 bytes, where RFC 791 §3.1 has 20. The packet stays 1500 bytes long, and so holds 20 less.
+#[test]
+fn packets_of_ipv6_have_20_bytes_more_before_what_they_carry_and_hold_20_less() {
+    let (v4, v6) = (large(false, None), large(true, None));
+    let most = |load: &Load| load.packets.iter().map(|p| p.segment.len).max();
+    assert_eq!((most(&v4), most(&v6)), (Some(1_448), Some(1_428)));
+    let segments = |load: &Load, up| -> u64 {
+        load.packets.iter().filter(|p| p.up == up).map(|p| u64::from(p.segment.wire_len())).sum()
+    };
+    let count = |load: &Load, up| load.packets.iter().filter(|p| p.up == up).count() as u64;
+    // A name's question is 55 bytes long (`sim::names`); its answers are 16 and 28 more.
+    let (question, answers) = (55, [55 + 16, 55 + 28]);
+    assert_eq!(v4.up.bytes_in, segments(&v4, true) + question);
+    assert_eq!(v4.down.bytes_in, segments(&v4, false) + answers[0]);
+    assert_eq!(v6.up.bytes_in, segments(&v6, true) + 20 * count(&v6, true) + 2 * question);
+    assert_eq!(v6.down.bytes_in, segments(&v6, false) + 20 * count(&v6, false) + answers[0] + answers[1]);
+}
+
+/// RFC 8305 §3: both are asked for at once, so that nobody waits for the second.
+#[test]
+fn both_families_are_asked_for_at_once_and_a_name_is_looked_up_once() {
+    let took = |load: &Load| {
+        let (from, to) = load.requests[0].timing.and_then(|t| t.dns).expect("looked up");
+        to.since(from)
+    };
+    for rule in [None, Some(HappyEyeballs::RFC_8305), Some(HappyEyeballs::CHROME)] {
+        let load = large(true, rule);
+        assert_eq!((took(&load), load.lookups, carried_by(&load)), (ms(100), 1, "2001:db8::1"), "{rule:?}");
+        assert_eq!(load.connections.len(), 1);
+    }
+}

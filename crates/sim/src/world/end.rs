@@ -144,7 +144,8 @@ impl World<'_> {
                 break;
             };
             let number = self.tap.as_mut().map_or(0, |tap| tap.left(self.now, id, side, segment));
-            let packet = Packet { connection: id, number, segment };
+            let ipv6 = self.connections[id as usize].ipv6;
+            let packet = Packet { connection: id, number, segment, ipv6 };
             match side {
                 Side::Client => self.enter_up(Crossing::Tcp(packet)),
                 Side::Server => self.cross_to_link(packet),
