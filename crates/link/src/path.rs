@@ -44,6 +44,23 @@ pub struct PathStats {
 }
 
 impl PathStats {
+    /// What this path has counted, and then the one that took its place; of waits and queues the greater.
+    pub fn and_then(&self, next: &Self) -> Self {
+        Self {
+            packets_in: self.packets_in + next.packets_in,
+            bytes_in: self.bytes_in + next.bytes_in,
+            packets_out: self.packets_out + next.packets_out,
+            bytes_out: self.bytes_out + next.bytes_out,
+            dropped_loss: self.dropped_loss + next.dropped_loss,
+            dropped_outage: self.dropped_outage + next.dropped_outage,
+            dropped_queue: self.dropped_queue + next.dropped_queue,
+            queue_bytes_max: self.queue_bytes_max.max(next.queue_bytes_max),
+            wait_max: self.wait_max.max(next.wait_max),
+            wait_sum: self.wait_sum + next.wait_sum,
+            busy: self.busy + next.busy,
+        }
+    }
+
     pub(crate) fn note_wait(&mut self, wait: Duration) {
         self.wait_sum += wait;
         self.wait_max = self.wait_max.max(wait);

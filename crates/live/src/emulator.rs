@@ -16,6 +16,7 @@
 //!
 //! * `way`: one direction: the path, and the longer way to some destinations. Knows no clock.
 //! * `packet`: a packet and its addresses.
+//! * `change`: another link in its place.
 //! * `fate`: single connections that are refused, or heard of no more.
 //! * `check`: what was asked for beside what was achieved.
 //! * `log`: every packet's fate, for `--log`.
@@ -23,6 +24,7 @@
 //! * [`study`]: measures all this from outside.
 //! * `ends`: the two networks, their devices and the emulator on its thread, as most users want them.
 
+mod change;
 mod check;
 mod ends;
 mod fate;
@@ -50,6 +52,7 @@ use crate::timer::{Lead, NoSlack, Policy, on_grid};
 /// The model: what [`Config`] is made of.
 pub use link;
 
+pub use change::NewLink;
 pub use check::{Check, Count, Lateness, WayCheck};
 pub use ends::{Beyond, DEVICE, Ends, Link, MTU, Outcome, Running, Uplink};
 pub use fate::{Fate, Flow};
@@ -159,6 +162,7 @@ struct Shared {
     /// Up and down.
     outages: Mutex<Option<[Vec<Outage>; 2]>>,
     fates: Fates,
+    change: Mutex<Option<change::Asked>>,
 }
 
 impl Handle {
@@ -208,6 +212,8 @@ pub struct Emulator {
     up: Side,
     down: Side,
     delays: Vec<DelayTo>,
+    /// Addresses that the near end has had.
+    left: Vec<IpAddr>,
     buffers: Buffers,
     log: Option<Log>,
     door: Option<Door>,
@@ -267,6 +273,7 @@ impl Emulator {
             questions: Mutex::new(Vec::new()),
             outages: Mutex::new(None),
             fates: Fates::default(),
+            change: Mutex::new(None),
         };
         let side = |direction, from: &Arc<Tun>, to: &Arc<Tun>, path: &PathConfig| Side {
             direction,
@@ -284,6 +291,7 @@ impl Emulator {
             up: side(Direction::Up, &near, &far, &config.up),
             down: side(Direction::Down, &far, &near, &config.down),
             delays: config.delays.clone(),
+            left: Vec::new(),
             buffers: Buffers::new(near.packet_max().max(far.packet_max())),
             log,
             door: None,
@@ -380,7 +388,7 @@ impl Emulator {
 
     /// A packet of so many bytes, with what goes before it, comes from an end.
     fn enter(&mut self, direction: Direction, data: Box<[u8]>, len: usize) {
-        let Self { clock, buffers, log, delays, shared, .. } = self;
+        let Self { clock, buffers, log, delays, left, shared, .. } = self;
         let side = match direction {
             Direction::Up => &mut self.up,
             Direction::Down => &mut self.down,
@@ -391,7 +399,8 @@ impl Emulator {
         packet.extra = packet.extra_delay(delays, side.direction);
         packet.queue_bytes = side.way.queue_bytes();
         side.check.received(&packet);
-        if direction == Direction::Down && shared.fates.is_gone(&packet, direction, now) {
+        let is_of_left = !left.is_empty() && Self::is_of_left(left, &packet.addresses(), direction);
+        if is_of_left || (direction == Direction::Down && shared.fates.is_gone(&packet, direction, now)) {
             return side.lose(packet, now, buffers, log);
         }
         side.way.receive(now, packet);
@@ -505,6 +514,10 @@ impl Emulator {
             let later = |outage: Outage| Outage { from: outage.from + now, ..outage };
             side.way.set_outages(outages.into_iter().map(later).collect());
         }
+        let change = self.shared.change.lock().unwrap_or_else(|e| e.into_inner()).take();
+        if let Some(change) = change {
+            self.change(change);
+        }
         !self.shared.stop.load(Ordering::SeqCst)
     }
 
@@ -512,7 +525,7 @@ impl Emulator {
         let span = self.clock.now().since(self.started);
         let mut way = |direction| {
             let side = self.side(direction);
-            side.check.path = *side.way.stats();
+            side.check.path = side.way.stats();
             side.check.clone()
         };
         Check {

@@ -34,7 +34,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use nix::sched::{CloneFlags, setns, unshare};
 use rustix::thread::{CapabilitySet, capabilities};
 
-pub use families::{FAR_V6, NEAR_V6, SERVERS_V6};
+pub use families::{FAR_V6, NEAR_AFTER_V6, NEAR_V6, SERVERS_V6};
 pub use keeper::{Inside, Keeper, Order, Report};
 pub use netlink::{DeviceCounts, Route, TcpMetrics};
 pub use signals::{Event, Signals};
@@ -266,6 +266,22 @@ impl Net {
         self.run(|| Ok(tun::open(config))).map_err(Error::refused("enter a network namespace"))?
     }
 
+    /// Gives a device other addresses in the place of those that it has, each old one with its new one. Routes over it stay. What is sent from
+    /// an old one has no way any more or is nobody's, and sockets are not told.
+    pub fn readdress(&self, device: &str, addresses: &[(IpAddr, IpAddr)]) -> Result<(), Error> {
+        let readdress = || {
+            let mut netlink = netlink::Netlink::open()?;
+            let index = netlink.index_of(device)?;
+            // The new one first: with its last address a device loses its routes. And as its own peer: with a common one it would be the
+            // old one's secondary, and go with it.
+            addresses.iter().try_for_each(|(old, new)| {
+                netlink.add_address(index, *new, *new)?;
+                netlink.delete_address(index, *old)
+            })
+        };
+        self.run(readdress).map_err(Error::refused("give a device another address"))
+    }
+
     /// Adds a route, or replaces the one to the same addresses: that to the other end of a [`Tun`] is there with the device.
     pub fn route(&self, route: &Route) -> Result<(), Error> {
         self.run(|| netlink::Netlink::open()?.add_route(route)).map_err(Error::refused("add a route"))
@@ -412,6 +428,11 @@ impl Block {
     /// The near end, where the command runs.
     pub fn near(self) -> Ipv4Addr {
         self.address(2)
+    }
+
+    /// The near end after it has gone over to another network.
+    pub fn near_after(self) -> Ipv4Addr {
+        self.address(6)
     }
 
     /// Stands for the loopback address of the machine outside.

@@ -21,8 +21,8 @@
 //! * TLS takes the processor time that it takes, which is not the setup's.
 //! * A look-up is a UDP query across the link; the name server adds what the setup's look-up time exceeds the round trip by. A setup
 //!   whose look-ups cost nothing has its names known beforehand.
-//! * Of what a plan breaks: networks that change and a browser that ends do not happen, as [`Run::unmet`] says. A connection that is
-//!   refused is so by the emulator, at the server's end of the link, and one of a host that vanishes gets no packet past there.
+//! * Of what a plan breaks: a browser that ends does not happen, as [`Run::unmet`] says. A connection that is refused is so by the
+//!   emulator, at the server's end of the link, and one of a host that vanishes gets no packet past there.
 //! * The n-th packet is lost as in the virtual world only as long as it is the same packet: the kernel's acknowledgements are its
 //!   own. Under loss, compare medians.
 //!

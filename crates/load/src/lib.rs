@@ -70,8 +70,7 @@ pub struct Load {
     pub memory: Memory,
     /// Resources that were not had at the first try, or not at all: what was tried, and what happened. In the page's order.
     pub troubles: Vec<browser::Trouble>,
-    /// Requests that reached their servers more often than the page makes them: the resource, and how many times more. Not known
-    /// in the live world, where it is empty.
+    /// Requests that reached their servers more often than the page makes them: the resource, and how many times more.
     pub repeated: Vec<(page::ResourceId, u32)>,
 }
 

@@ -18,33 +18,9 @@ pub(crate) struct Past {
     /// Names that it looked up, and time for which it computed.
     pub(crate) lookups: u32,
     pub(crate) computed: Duration,
-    /// The links of the network that was left.
-    pub(crate) down: LinkPast,
-    pub(crate) up: LinkPast,
-}
-
-/// What a link has counted that is no more there.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct LinkPast(Option<PathStats>);
-
-impl LinkPast {
-    /// The sum of both links; of waits and queues the greater.
-    pub(crate) fn and_then(&self, now: &PathStats) -> PathStats {
-        let Some(before) = self.0 else { return *now };
-        PathStats {
-            packets_in: before.packets_in + now.packets_in,
-            bytes_in: before.bytes_in + now.bytes_in,
-            packets_out: before.packets_out + now.packets_out,
-            bytes_out: before.bytes_out + now.bytes_out,
-            dropped_loss: before.dropped_loss + now.dropped_loss,
-            dropped_outage: before.dropped_outage + now.dropped_outage,
-            dropped_queue: before.dropped_queue + now.dropped_queue,
-            queue_bytes_max: before.queue_bytes_max.max(now.queue_bytes_max),
-            wait_max: before.wait_max.max(now.wait_max),
-            wait_sum: before.wait_sum + now.wait_sum,
-            busy: before.busy + now.busy,
-        }
-    }
+    /// What the links of the network that was left have counted.
+    pub(crate) down: PathStats,
+    pub(crate) up: PathStats,
 }
 
 impl Past {
@@ -107,9 +83,9 @@ impl World<'_> {
         let rng = self.rng.substream("network after");
         let fresh = |config, name| Path::new(config, rng.substream(name));
         let before = std::mem::replace(&mut self.down, fresh(&change.down, "link.down"));
-        self.past.down = LinkPast(Some(*before.stats()));
+        self.past.down = *before.stats();
         let before = std::mem::replace(&mut self.up, fresh(&change.up, "link.up"));
-        self.past.up = LinkPast(Some(*before.stats()));
+        self.past.up = *before.stats();
         self.past.stranded = self.connections.len() as u32;
         self.names = self.fresh_names();
         self.browser.handle_network_change(self.now);

@@ -490,3 +490,19 @@ fn what_is_dropped_is_handed_back_with_the_cause_and_the_moment() {
     assert_eq!((dropped[0].at, dropped[0].why), (Instant::ZERO + ms(120), DropCause::Discipline));
     assert_eq!(path.stats().dropped_queue, dropped.len() as u64);
 }
+
+#[test]
+fn what_two_paths_have_counted_is_added_up_and_of_waits_and_queues_the_greater_counts() {
+    let count = |n: u64| PathStats {
+        packets_in: n,
+        dropped_loss: n,
+        queue_bytes_max: 10 - n,
+        wait_max: Duration::from_millis(n),
+        wait_sum: Duration::from_millis(n),
+        ..PathStats::default()
+    };
+    let both = count(3).and_then(&count(4));
+    assert_eq!((both.packets_in, both.dropped_loss, both.queue_bytes_max), (7, 7, 7));
+    assert_eq!((both.wait_max, both.wait_sum), (Duration::from_millis(4), Duration::from_millis(7)));
+    assert_eq!(PathStats::default().and_then(&count(3)), count(3));
+}

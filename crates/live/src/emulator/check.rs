@@ -28,8 +28,10 @@ pub struct Check {
 /// One direction.
 #[derive(Clone, Debug)]
 pub struct WayCheck {
-    /// What was asked for.
+    /// What was asked for; of the last link, if it was [changed](super::NewLink).
     pub asked: PathConfig,
+    /// How often the link was changed. What is counted is of all links together.
+    pub changes: u32,
     /// What the model has counted. Pieces of several TCP segments, which pass [whole](super::Config::carries_whole) where nothing is
     /// done to single packets, are one packet each here.
     pub path: PathStats,
@@ -47,7 +49,8 @@ pub struct WayCheck {
     pub no_memory: u64,
     /// Packets that the kernel at the other end, or the gateway there, did not take.
     pub refused: u64,
-    /// Packets to servers that were gone, or from them ([`Fate::gone`](super::Fate::gone)).
+    /// Packets to servers that were gone, or from them ([`Fate::gone`](super::Fate::gone)); and those of an address that was
+    /// [left](super::NewLink::left).
     pub gone: u64,
     /// How late packets were written.
     late: Histogram<u32>,
@@ -106,6 +109,7 @@ impl WayCheck {
     pub(super) fn new(asked: &PathConfig) -> Self {
         Self {
             asked: asked.clone(),
+            changes: 0,
             path: PathStats::default(),
             received: Count::default(),
             delivered: Count::default(),
@@ -123,6 +127,14 @@ impl WayCheck {
             last: None,
             last_lost: None,
         }
+    }
+
+    /// The link is another from now on. The rate achieved is that of the last one.
+    pub(super) fn changed(&mut self, asked: &PathConfig) {
+        self.asked = asked.clone();
+        self.changes += 1;
+        (self.busy_bits, self.busy_span) = (0, Duration::ZERO);
+        (self.last, self.last_lost) = (None, None);
     }
 
     /// A packet has come.
@@ -189,13 +201,13 @@ impl WayCheck {
     }
 
     /// Share of packets lost at random, and the interval in which it lies for 95 of 100 links with the loss asked for, if the number of
-    /// packets was what it was; `None` if there was no packet.
+    /// packets was what it was; `None` if there was no packet, or the link was changed.
     ///
     /// The interval is the normal one, made wider for losses in bursts: the variance of a mean over a Markov chain is that
     /// over independent draws, times (1 + r) / (1 − r), with r = 1 − (probability of turning bad + probability of turning good).
     pub fn loss(&self) -> Option<(f64, (f64, f64))> {
         let n = self.path.packets_in as f64;
-        if n == 0.0 {
+        if n == 0.0 || self.changes > 0 {
             return None;
         }
         let p = self.asked.loss.mean();

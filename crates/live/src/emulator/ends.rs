@@ -11,10 +11,12 @@
 //! ([`Keeper`](crate::namespace::Keeper)), and [`Link`] is the same with the emulator running on a thread of its own.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::thread::JoinHandle;
 
-use crate::namespace::{Block, Error, FAR_V6, NEAR_V6, Net, Privilege, Route, SERVERS_V6, Tun, TunConfig};
+use crate::namespace::{
+    Block, Error, FAR_V6, NEAR_AFTER_V6, NEAR_V6, Net, Privilege, Route, SERVERS_V6, Tun, TunConfig,
+};
 
 use super::{Check, Config, Emulator, Gateway, Handle, Log, LogSummary};
 
@@ -69,6 +71,23 @@ impl Ends {
     /// The addresses in use.
     pub fn block(&self) -> Block {
         self.block
+    }
+
+    /// The addresses that the near end has at first.
+    pub fn near_addresses(&self) -> Vec<IpAddr> {
+        [self.block.near().into()].into_iter().chain(self.ipv6.then_some(NEAR_V6.into())).collect()
+    }
+
+    /// Those that it has once it is [readdressed](Self::readdress), in the same order.
+    pub fn near_after(&self) -> Vec<IpAddr> {
+        let v6 = self.ipv6.then_some(NEAR_AFTER_V6.into());
+        [self.block.near_after().into()].into_iter().chain(v6).collect()
+    }
+
+    /// Gives the near end other addresses in the place of those that it has had from the beginning, as if it were in another network.
+    pub fn readdress(&self) -> Result<(), Error> {
+        let pairs: Vec<_> = self.near_addresses().into_iter().zip(self.near_after()).collect();
+        self.near.readdress(DEVICE, &pairs)
     }
 
     /// The devices at both ends, near first: addressed, up, and with a route from the near end to everywhere. The block's addresses that

@@ -144,6 +144,37 @@ fn the_detour_lies_behind_the_queue_on_the_way_up_and_before_it_on_the_way_down(
     assert_eq!(two_ways(true), [(1, ms(22)), (0, ms(47))], "only one of them came at once");
 }
 
+/// On the way up the path comes first, on the way down it comes last.
+#[test]
+fn what_is_on_a_link_is_lost_with_it_and_what_has_left_it_for_its_server_arrives() {
+    for detour_first in [false, true] {
+        let mut way = Way::new(&path(1_000, 10), Rng::new(1), detour_first);
+        for number in 0..3 {
+            let mut packet = packet(NEAR, SERVER, 1_500, number, ms(0));
+            packet.extra = Duration::from_millis(if number == 0 { 25 } else { 0 });
+            way.receive(ms(0), packet);
+        }
+        assert!(way.deliver(ms(23)).is_none_or(|packet| packet.number == 1), "due after 22 ms");
+        let lost = way.change(&path(1_000, 1), Rng::new(1));
+        let mut lost: Vec<_> = lost.into_iter().map(|packet| packet.number).collect();
+        lost.sort_unstable();
+        let arrives = way.deliver(ms(1_000)).map(|packet| (packet.number, packet.due));
+        match detour_first {
+            // The first had left the link when the others were on its line.
+            false => assert_eq!((lost, arrives), (vec![1, 2], Some((0, ms(47))))),
+            true => assert_eq!((lost, arrives), (vec![0, 2], None)),
+        }
+        let before = way.stats().packets_in;
+        way.receive(ms(1_000), packet(NEAR, SERVER, 1_500, 3, ms(1_000)));
+        assert_eq!(
+            way.deliver(ms(1_013)).map(|packet| packet.number),
+            Some(3),
+            "12 ms of line and 1 of delay"
+        );
+        assert_eq!(way.stats().packets_in, before + 1, "counts go on");
+    }
+}
+
 /// A way that is looked at late moves packets at the moments at which it should have.
 #[test]
 fn lateness_is_not_carried_on() {
@@ -168,7 +199,7 @@ fn the_check_measures_rate_and_delay_by_the_clock_and_not_by_the_model() {
         let packet = way.deliver(due).unwrap();
         check.delivered(&packet, Instant::from_nanos(due.as_nanos() / 100 * 101));
     }
-    check.path = *way.stats();
+    check.path = way.stats();
     let rate = check.rate_bps().unwrap();
     assert!((rate / 1e6 - 1.0 / 1.01).abs() < 1e-6, "{rate}");
     let (asked, achieved) = check.delay().unwrap();

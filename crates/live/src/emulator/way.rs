@@ -3,6 +3,8 @@
 //! To a destination that is further away, a packet takes a *detour* of fixed length: beyond the path on the way up, before it on
 //! the way down, so that the queue stands where the user's own line is. No clock is read here, and every packet moves on at the
 //! moment it should, however late this is called.
+//!
+//! The path may be changed for another, as when a machine goes over to another network: what is on it is lost.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,6 +17,8 @@ use super::packet::Packet;
 #[derive(Debug)]
 pub(super) struct Way {
     path: Path<Packet>,
+    /// What paths of before have counted.
+    past: PathStats,
     detour: Detour,
     detour_first: bool,
 }
@@ -77,9 +81,20 @@ impl Detour {
 
 impl Way {
     pub fn new(config: &PathConfig, rng: Rng, detour_first: bool) -> Self {
-        let mut path = Path::new(config, rng);
-        path.keep_dropped();
-        Self { path, detour: Detour::default(), detour_first }
+        let (past, detour) = (PathStats::default(), Detour::default());
+        Self { path: path(config, rng), past, detour, detour_first }
+    }
+
+    /// Takes another path. Gives what was on the first, and on the way to it; packets that have left it for their server still arrive.
+    pub fn change(&mut self, config: &PathConfig, rng: Rng) -> Vec<Packet> {
+        self.past = self.stats();
+        let mut old = std::mem::replace(&mut self.path, path(config, rng));
+        let mut lost: Vec<Packet> = std::iter::from_fn(|| old.pop(Instant::MAX)).collect();
+        lost.extend(std::iter::from_fn(|| old.poll_dropped()).map(|dropped| dropped.packet));
+        if self.detour_first {
+            lost.extend(std::iter::from_fn(|| self.detour.pop(Instant::MAX)).map(|(_, packet)| packet));
+        }
+        lost
     }
 
     /// See [`Path::set_outages`].
@@ -124,9 +139,9 @@ impl Way {
         self.path.poll_dropped()
     }
 
-    /// What the path has counted. Packets on a detour before it are not counted yet, those on one behind it are.
-    pub fn stats(&self) -> &PathStats {
-        self.path.stats()
+    /// What the path has counted, and those before it. Packets on a detour before it are not counted yet, those on one behind it are.
+    pub fn stats(&self) -> PathStats {
+        self.past.and_then(self.path.stats())
     }
 
     /// Bytes that wait for the line.
@@ -149,4 +164,11 @@ impl Way {
             }
         }
     }
+}
+
+/// A path that keeps what it drops, so that the emulator has its buffers back.
+fn path(config: &PathConfig, rng: Rng) -> Path<Packet> {
+    let mut path = Path::new(config, rng);
+    path.keep_dropped();
+    path
 }

@@ -14,6 +14,9 @@ use super::Error;
 /// The near end, where the browser is. Like all addresses of IPv6 here it is set aside for documentation (RFC 3849), and so nobody's.
 pub const NEAR_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 2);
 
+/// The near end after it has gone over to another network.
+pub const NEAR_AFTER_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 6);
+
 /// The far end.
 pub const FAR_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1);
 

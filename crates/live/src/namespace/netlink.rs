@@ -159,6 +159,15 @@ impl Netlink {
         self.request(RouteNetlinkMessage::NewAddress(address), NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
     }
 
+    /// Takes an address away that was given with [`add_address`](Self::add_address).
+    pub fn delete_address(&mut self, index: u32, local: IpAddr) -> io::Result<()> {
+        let mut address = AddressMessage::default();
+        (address.header.family, address.header.prefix_len) = family(local);
+        address.header.index = index;
+        address.attributes = vec![AddressAttribute::Local(local)];
+        self.request(RouteNetlinkMessage::DelAddress(address), 0).map(|_| ())
+    }
+
     /// Adds a route, or replaces the one to the same addresses.
     pub fn add_route(&mut self, route: &Route) -> io::Result<()> {
         let mut message = RouteMessage::default();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::{Duration, Instant};
 use client::Family;
@@ -56,44 +56,58 @@ pub(super) struct Server {
     reactor: Reactor,
     socket: UdpSocket,
     zone: Zone,
-    /// What it takes to answer.
-    think: Duration,
     waiting: Vec<(Instant, SocketAddr, Vec<u8>)>,
-    stop: Arc<AtomicBool>,
+    shared: Arc<Shared>,
 }
 
-/// Ends a [`Server`] from another thread.
-pub(super) struct Stop(Arc<AtomicBool>, Waker);
+/// What other threads have to say.
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    /// What it takes to answer, nanoseconds.
+    think: AtomicU64,
+}
 
-impl Stop {
+/// Tells a [`Server`] something from another thread.
+pub(super) struct Handle(Arc<Shared>, Waker);
+
+impl Handle {
+    /// Ends it.
     pub fn stop(&self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.0.stop.store(true, Ordering::SeqCst);
         let _ = self.1.wake();
+    }
+
+    /// What it takes to answer questions that come from now on.
+    pub fn set_think(&self, think: Duration) {
+        self.0.think.store(think.as_nanos(), Ordering::SeqCst);
     }
 }
 
 impl Server {
-    pub fn bind(address: Ipv4Addr, zone: Zone, think: Duration) -> io::Result<(Self, Stop)> {
+    pub fn bind(address: Ipv4Addr, zone: Zone, think: Duration) -> io::Result<(Self, Handle)> {
         let reactor = Reactor::new()?;
         let mut socket = UdpSocket::bind(SocketAddrV4::new(address, 53).into())?;
         reactor.register(&mut socket, 0)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let handle = Stop(stop.clone(), reactor.waker());
-        Ok((Self { reactor, socket, zone, think, waiting: Vec::new(), stop }, handle))
+        let shared = Arc::<Shared>::default();
+        let handle = Handle(shared.clone(), reactor.waker());
+        handle.set_think(think);
+        Ok((Self { reactor, socket, zone, waiting: Vec::new(), shared }, handle))
     }
 
     /// Answers until it is stopped.
     pub fn run(mut self) -> io::Result<()> {
-        while !self.stop.load(Ordering::SeqCst) {
-            // All wait equally long, so that the oldest is the first.
+        while !self.shared.stop.load(Ordering::SeqCst) {
             self.reactor.wait(self.waiting.first().map(|(at, ..)| *at))?;
             let now = self.reactor.now();
+            let think = Duration::from_nanos(self.shared.think.load(Ordering::SeqCst));
             let mut buffer = [0; MESSAGE_MAX];
             while let Ok((len, from)) = self.socket.recv_from(&mut buffer) {
                 if let Some(answer) = answer(&self.zone, &buffer[..len]) {
-                    self.waiting.push((now + self.think, from, answer));
+                    self.waiting.push((now + think, from, answer));
                 }
             }
+            self.waiting.sort_by_key(|(at, ..)| *at); // stable: those of one moment in their order
             let due = self.waiting.iter().take_while(|(at, ..)| *at <= now).count();
             for (_, to, answer) in self.waiting.drain(..due) {
                 // A datagram that cannot be sent is one that was lost.
@@ -184,6 +198,15 @@ impl Resolver {
         true
     }
 
+    /// The machine is in another network: questions that are open are asked there, each when it would have been asked again, and as if it
+    /// never had been.
+    pub fn change_network(&mut self, reactor: &Reactor, token: usize, server: Ipv4Addr) -> io::Result<()> {
+        let next = Self::new(reactor, token, server)?;
+        self.socket = next.socket;
+        self.questions.values_mut().for_each(|question| question.asked = 0);
+        Ok(())
+    }
+
     /// When a question is to be asked again.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.questions.values().map(|q| q.again).min()
@@ -235,16 +258,15 @@ mod tests {
 
     #[test]
     fn names_get_addresses_over_a_socket_however_they_are_written() {
-        let think = Duration::ZERO;
         let mut reactor = Reactor::new().unwrap();
         // Any port, as 53 is not ours here.
         let mut socket = UdpSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = socket.local_addr().unwrap();
         let server = Reactor::new().unwrap();
         server.register(&mut socket, 0).unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let handle = Stop(stop.clone(), server.waker());
-        let server = Server { reactor: server, socket, zone: zone(), think, waiting: Vec::new(), stop };
+        let shared = Arc::<Shared>::default();
+        let handle = Handle(shared.clone(), server.waker());
+        let server = Server { reactor: server, socket, zone: zone(), waiting: Vec::new(), shared };
         let thread = std::thread::spawn(|| server.run());
         let mut ours = UdpSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         ours.connect(address).unwrap();
@@ -291,6 +313,27 @@ mod tests {
         };
         assert_eq!(code("old.example."), ResponseCode::NoError);
         assert_eq!(code("b.example."), ResponseCode::NXDomain);
+    }
+
+    /// As in the virtual world, whose look-ups begin anew with the network but keep their hour.
+    #[test]
+    fn an_open_question_is_asked_as_often_again_on_another_network() {
+        let reactor = Reactor::new().unwrap();
+        let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let ours = UdpSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        ours.connect(silent.local_addr().unwrap()).unwrap();
+        let mut resolver = Resolver { socket: ours, questions: BTreeMap::new(), next: 1 };
+        let mut now = reactor.now();
+        assert!(resolver.ask(now, 5, "a.example", Family::V6));
+        let due = resolver.poll_timeout();
+        resolver.change_network(&reactor, 1, Ipv4Addr::LOCALHOST).unwrap();
+        assert_eq!(resolver.poll_timeout(), due);
+        for _ in 0..TRIES {
+            now += PATIENCE;
+            assert_eq!(resolver.go_on(now), []);
+        }
+        let nothing = Ended { host: 5, family: Family::V6, addresses: Vec::new() };
+        assert_eq!(resolver.go_on(now + PATIENCE), [nothing]);
     }
 
     #[test]

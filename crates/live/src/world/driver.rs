@@ -19,7 +19,7 @@ use crate::tls::Session;
 use crate::{Reactor, timer::Policy};
 
 /// The resolver's token; connections' are their numbers.
-const RESOLVER: usize = Reactor::TOKENS - 1;
+pub(super) const RESOLVER: usize = Reactor::TOKENS - 1;
 
 /// What the browser's side knows when a load is over.
 pub(super) struct Near {
@@ -34,22 +34,25 @@ pub(super) struct Near {
 }
 
 pub(super) struct Driver<'s, 'p> {
-    setup: &'s Setup,
-    stage: &'s Stage,
-    browser: Browser<'p>,
-    page: &'p Page,
+    pub setup: &'s Setup,
+    pub stage: &'s Stage,
+    pub browser: Browser<'p>,
+    pub page: &'p Page,
 }
 
 /// The same while it runs, on its own thread in the near network.
-struct Running<'s, 'p> {
-    driver: Driver<'s, 'p>,
-    reactor: Reactor,
+pub(super) struct Running<'s, 'p> {
+    pub driver: Driver<'s, 'p>,
+    pub reactor: Reactor,
     /// The moment on the reactor's clock at which the navigation began.
     start: Instant,
-    misfortune: Misfortune,
-    resolver: Option<Resolver>,
+    pub misfortune: Misfortune<'s>,
+    /// None as long as no name is to be asked for.
+    pub resolver: Option<Resolver>,
+    /// Look-ups cost nothing: all addresses are known.
+    pub all_known: bool,
     /// For every host, its address where the client does not choose one, if it is known.
-    addresses: Vec<Option<IpAddr>>,
+    pub addresses: Vec<Option<IpAddr>>,
     sessions: Vec<Option<Session>>,
     connections: Vec<Connection>,
 }
@@ -92,16 +95,16 @@ impl<'s, 'p: 's> Driver<'s, 'p> {
         let hosts = &self.page.hosts;
         let address = |host: &page::Host| {
             let literal = host.name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
-            let addresses = self.stage.addresses(&host.name).filter(|_| known || literal)?;
-            addresses.all().next()
+            self.stage.address(&host.name).filter(|_| known || literal)
         };
         Ok(Running {
             addresses: hosts.iter().map(address).collect(),
             sessions: self.stage.sessions().to_vec(),
             start: Instant::ZERO,
-            misfortune: Misfortune::new(self.setup, self.stage.faults().clone(), hosts.len()),
+            misfortune: Misfortune::new(self.stage, self.setup, hosts.len()),
             reactor,
             resolver,
+            all_known: known,
             connections: Vec::new(),
             driver: self,
         })
@@ -133,7 +136,7 @@ impl Running<'_, '_> {
             link.set_outages(setup.up.outages.clone(), setup.down.outages.clone());
         }
         self.start = self.reactor.now();
-        self.misfortune.begin(&self.driver.stage.link().handle());
+        self.misfortune.begin();
         self.driver.browser.start(Instant::ZERO);
         let give_up = Instant::ZERO + self.driver.setup.give_up;
         loop {
@@ -143,16 +146,19 @@ impl Running<'_, '_> {
             }
             let resolver = self.resolver.as_ref().and_then(Resolver::poll_timeout);
             let waits = self.driver.browser.poll_timeout().map(|at| self.on_reactor(at));
-            let deadline = [waits, resolver, Some(self.on_reactor(give_up))].into_iter().flatten().min();
+            let breaks = self.misfortune.poll_timeout().map(|at| self.on_reactor(at));
+            let end = Some(self.on_reactor(give_up));
+            let deadline = [waits, resolver, breaks, end].into_iter().flatten().min();
             let deadline =
                 if self.connections.iter().any(|c| c.again) { Some(Instant::ZERO) } else { deadline };
             self.reactor.wait(deadline).map_err(Error::machine("wait for events"))?;
             self.take_events();
+            self.break_what_is_due()?;
         }
         Ok(self.finish())
     }
 
-    fn now(&self) -> Instant {
+    pub fn now(&self) -> Instant {
         Instant::ZERO + self.reactor.now().since(self.start)
     }
 
@@ -247,10 +253,10 @@ impl Running<'_, '_> {
                     if self.driver.setup.ipv6.is_some() { &[Family::V6, Family::V4] } else { &[Family::V4] };
                 let asked_at = self.reactor.now();
                 let asked = match &mut self.resolver {
-                    Some(resolver) => {
+                    Some(resolver) if !self.all_known => {
                         families.iter().all(|family| resolver.ask(asked_at, host, name, *family))
                     }
-                    None => false,
+                    _ => false,
                 };
                 if !asked {
                     let found = self.addresses[host as usize].is_some();
@@ -270,7 +276,7 @@ impl Running<'_, '_> {
             Some(ip) => {
                 let (to, paced) = (SocketAddr::new(ip, port), self.driver.setup.client_tcp.pacing);
                 let name = &self.driver.page.hosts[host as usize].name;
-                let tcp = self.misfortune.dial(self.driver.stage.link(), (host, name), to);
+                let tcp = self.misfortune.dial((host, name), to);
                 Connection::connect(&self.reactor, id, host, (tcp, to), secured, paced)
             }
         };

@@ -2,24 +2,29 @@
 //! each that is to be, before its first packet: so the n-th connection to a host is the n-th that the browser opens, in both worlds.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use base::{Instant, Rng};
-use load::{Route, Setup};
+use link::Outage;
+use load::{NetworkChange, Route, Setup};
 use mio::net::TcpStream;
 use origin::{Fault, FaultKind, Faults};
 
+use super::Error;
 use super::connection::dial;
-use crate::emulator::{Fate, Flow, Handle, Link};
-use crate::namespace::NEAR_V6;
+use super::dns::Resolver;
+use super::driver::{RESOLVER, Running};
+use super::stage::Stage;
+use crate::emulator::{Fate, Flow, NewLink};
 
 /// What goes wrong at the servers, drawn as in the virtual world.
 pub(super) fn of(setup: &Setup, seed: u64) -> Faults {
     Faults::new(setup.faults.hosts.clone(), Rng::new(seed).substream("faults"))
 }
 
-/// What goes wrong with connections.
-pub(super) struct Misfortune {
+/// What goes wrong with connections and with the network.
+pub(super) struct Misfortune<'s> {
+    stage: &'s Stage,
     faults: Faults,
     /// Connections that the browser has tried to make, by host.
     dialled: Vec<u32>,
@@ -27,36 +32,113 @@ pub(super) struct Misfortune {
     start: Instant,
     /// Nothing that is sent over IPv6 arrives.
     loses_ipv6: bool,
+    /// The client has gone over to another network.
+    moved: bool,
+    /// The change of networks that is to come.
+    network_change: Option<&'s NetworkChange>,
 }
 
-impl Misfortune {
-    pub fn new(setup: &Setup, faults: Faults, hosts: usize) -> Self {
-        let loses_ipv6 = setup.ipv6.as_ref().is_some_and(|ipv6| ipv6.route == Route::Lost);
-        Self { faults, dialled: vec![0; hosts], start: Instant::ZERO, loses_ipv6 }
+impl<'s> Misfortune<'s> {
+    pub fn new(stage: &'s Stage, setup: &'s Setup, hosts: usize) -> Self {
+        Self {
+            stage,
+            faults: stage.faults().clone(),
+            dialled: vec![0; hosts],
+            start: Instant::ZERO,
+            loses_ipv6: setup.ipv6.as_ref().is_some_and(|ipv6| ipv6.route == Route::Lost),
+            moved: false,
+            network_change: setup.faults.network_change.as_ref(),
+        }
     }
 
     /// The navigation begins.
-    pub fn begin(&mut self, emulator: &Handle) {
-        self.start = emulator.clock().now();
+    pub fn begin(&mut self) {
+        self.start = self.stage.link().handle().clock().now();
     }
 
-    /// What becomes of the next connection to a host, by its index and name, at this address.
-    fn fate(&mut self, (host, name): (u32, &str), to: IpAddr) -> Fate {
+    /// When something is to happen next, counted as the browser does.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.network_change.map(|change| Instant::ZERO + change.at)
+    }
+
+    /// Begins to connect to a host, by its index and name.
+    pub fn dial(&mut self, (host, name): (u32, &str), to: SocketAddr) -> io::Result<TcpStream> {
         let n = &mut self.dialled[host as usize];
-        let refused = self.faults.refuses(name, *n);
+        let fate = fate(&self.faults, name, *n, self.start, self.loses_ipv6 && to.is_ipv6());
         *n += 1;
-        let vanishes = self.faults.vanishes(name).map(|at| self.start + at.since(Instant::ZERO));
-        let gone = if self.loses_ipv6 && to.is_ipv6() { Some(Instant::ZERO) } else { vanishes };
-        Fate { refused, gone }
+        if fate == Fate::default() {
+            return TcpStream::connect(to);
+        }
+        let link = self.stage.link();
+        let own = if self.moved { link.ends().near_after() } else { link.ends().near_addresses() };
+        let own = own.into_iter().find(|own| own.is_ipv6() == to.is_ipv6());
+        dial(own.ok_or(io::ErrorKind::AddrNotAvailable)?, to, |near| {
+            link.handle().destine(Flow { near, far: to }, fate);
+        })
     }
 
-    /// Begins to connect to a host.
-    pub fn dial(&mut self, link: &Link, host: (u32, &str), to: SocketAddr) -> io::Result<TcpStream> {
-        let near = if to.is_ipv6() { NEAR_V6.into() } else { link.block().near().into() };
-        match self.fate(host, to.ip()) {
-            fate if fate == Fate::default() => TcpStream::connect(to),
-            fate => dial(near, to, |near| link.handle().destine(Flow { near, far: to }, fate)),
+    /// The client goes over to another network: its link becomes another, and so do its addresses.
+    fn change_network(&mut self, change: &NetworkChange, seed: u64) -> Result<(), Error> {
+        let link = self.stage.link();
+        let on_emulators_clock = |path: &link::PathConfig| {
+            let later = |o: &Outage| Outage { from: self.start + o.from.since(Instant::ZERO), ..*o };
+            link::PathConfig { outages: path.outages.iter().map(later).collect(), ..path.clone() }
+        };
+        let (up, down) = (on_emulators_clock(&change.up), on_emulators_clock(&change.down));
+        let left = link.ends().near_addresses();
+        let changed = link.handle().change_link(NewLink { up, down, left, seed });
+        // Nothing may be sent from the new addresses before: the old link would lose it.
+        let gone = |_| Error::machine("change the link")(io::Error::other("the emulator has ended"));
+        changed.recv().map_err(gone)?;
+        link.ends().readdress()?;
+        self.moved = true;
+        self.stage.set_look_up(change.dns, change.up.delay + change.down.delay);
+        Ok(())
+    }
+}
+
+/// What becomes of the `n`-th connection to the host called `name`, where the navigation began at `start`; all is lost on the way if
+/// `lost` says so.
+fn fate(faults: &Faults, name: &str, n: u32, start: Instant, lost: bool) -> Fate {
+    let vanishes = faults.vanishes(name).map(|at| start + at.since(Instant::ZERO));
+    let gone = if lost { Some(Instant::ZERO) } else { vanishes };
+    Fate { refused: faults.refuses(name, n), gone }
+}
+
+impl Running<'_, '_> {
+    /// Lets happen what the setup has for this moment.
+    pub fn break_what_is_due(&mut self) -> Result<(), Error> {
+        let now = self.now();
+        let is_due = |change: &mut &NetworkChange| Instant::ZERO + change.at <= now;
+        if let Some(change) = self.misfortune.network_change.take_if(is_due) {
+            self.change_network(change)?;
         }
+        Ok(())
+    }
+
+    fn change_network(&mut self, change: &NetworkChange) -> Result<(), Error> {
+        self.misfortune.change_network(change, self.driver.stage.seed_after())?;
+        self.ask_anew(change.dns.is_zero())?;
+        let now = self.now();
+        self.driver.browser.handle_network_change(now);
+        Ok(())
+    }
+
+    /// Names are asked for on the network that there is now.
+    fn ask_anew(&mut self, all_known: bool) -> Result<(), Error> {
+        let server = self.driver.stage.name_server();
+        self.all_known = all_known;
+        match &mut self.resolver {
+            Some(resolver) => resolver.change_network(&self.reactor, RESOLVER, server),
+            None if all_known => Ok(()),
+            None => Resolver::new(&self.reactor, RESOLVER, server).map(|new| self.resolver = Some(new)),
+        }
+        .map_err(Error::machine("make the resolver's socket"))?;
+        if all_known {
+            let address = |host: &page::Host| self.driver.stage.address(&host.name);
+            self.addresses = self.driver.page.hosts.iter().map(address).collect();
+        }
+        Ok(())
     }
 }
 
@@ -68,7 +150,6 @@ pub(super) fn unmet(setup: &Setup) -> Vec<String> {
             any(&|f| matches!(f.kind, FaultKind::Reset { .. })),
             "a reset takes along what the kernel had not sent yet",
         ),
-        (setup.faults.network_change.is_some(), "the network does not change"),
         (setup.faults.restart.is_some(), "the browser does not end and start again"),
     ];
     cases.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, what)| what.to_owned()).collect()
@@ -107,22 +188,14 @@ mod tests {
         let faults =
             vec![fault(FaultKind::Refuse, Often::Share(0.5)), fault(FaultKind::Vanish { at }, Often::Always)];
         let faults = Faults::new(faults, Rng::new(1));
-        let (v4, v6) = ("100.66.0.2".parse().unwrap(), "2001:db8::1".parse().unwrap());
-        let mut setup = Setup::new(Transport::Http1);
-        let mut misfortune = Misfortune::new(&setup, faults.clone(), 2);
-        misfortune.start = Instant::from_nanos(7);
+        let start = Instant::from_nanos(7);
         for n in 0..20 {
-            let fate = misfortune.fate((1, "a.example"), v4);
-            assert_eq!(fate.refused, faults.refuses("a.example", n));
-            assert_eq!(fate.gone, Some(Instant::from_nanos(300_000_007)));
-            assert_eq!(misfortune.fate((0, "b.example"), v6), Fate::default());
+            let gone = Some(Instant::from_nanos(300_000_007));
+            let refused = faults.refuses("a.example", n);
+            assert_eq!(fate(&faults, "a.example", n, start, false), Fate { refused, gone });
+            assert_eq!(fate(&faults, "b.example", n, start, false), Fate::default());
+            let lost = Fate { refused: false, gone: Some(Instant::ZERO) };
+            assert_eq!(fate(&faults, "b.example", n, start, true), lost);
         }
-        setup.ipv6 = Some(load::Ipv6 { which: load::Which::Share(1.0), route: Route::Lost });
-        let mut misfortune = Misfortune::new(&setup, Faults::new(Vec::new(), Rng::new(1)), 1);
-        let lost = Fate { gone: Some(Instant::ZERO), refused: false };
-        assert_eq!(
-            (misfortune.fate((0, "b.example"), v6), misfortune.fate((0, "b.example"), v4)),
-            (lost, Fate::default())
-        );
     }
 }

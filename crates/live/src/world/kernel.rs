@@ -59,6 +59,11 @@ pub(super) fn set(
             unmet.extend(kernel.unmet(before));
         }
     }
+    // The addresses that the client has after a change of networks are talked to as those are that it has now.
+    for address in link.ends().near_after() {
+        let whole = if address.is_ipv6() { 128 } else { 32 };
+        link.far().route(&Route::new((address, whole), DEVICE).with_tcp(metrics(server, address)))?;
+    }
     unmet.sort();
     unmet.dedup();
     Ok((kernel, unmet))
@@ -146,19 +151,7 @@ fn route(
     config: &tcp::Config,
     kernel: &mut Kernel,
 ) -> Result<(), Error> {
-    // Segments hold 20 bytes less where headers have 20 more.
-    let (family, mss) = match to.0 {
-        IpAddr::V4(_) => ("", config.mss),
-        IpAddr::V6(_) => ("ipv6 ", config.mss.saturating_sub(20)),
-    };
-    let asked = TcpMetrics {
-        initial_cwnd: Some(config.initial_cwnd.max(1)),
-        initial_rwnd: Some((config.initial_rwnd / u64::from(mss.max(1))).max(1) as u32),
-        rto_min: Some(config.rto_min),
-        congestion: Some(congestion(config).to_owned()),
-        quick_ack: config.delayed_ack.is_zero(),
-        ..TcpMetrics::default()
-    };
+    let (asked, family) = (metrics(config, to.0), if to.0.is_ipv6() { "ipv6 " } else { "" });
     net.route(&Route::new(to, DEVICE).with_tcp(asked.clone()))?;
     let got = net.tcp_to(to.0)?;
     let figure = |v: Option<u32>| v.map_or("the default".to_owned(), |v| v.to_string());
@@ -174,6 +167,20 @@ fn route(
     note("congctl", name(&asked.congestion), name(&got.congestion));
     note("quickack", asked.quick_ack.to_string(), got.quick_ack.to_string());
     Ok(())
+}
+
+/// What a route to an address says of an end's TCP.
+fn metrics(config: &tcp::Config, to: IpAddr) -> TcpMetrics {
+    // Segments hold 20 bytes less where headers have 20 more.
+    let mss = if to.is_ipv6() { config.mss.saturating_sub(20) } else { config.mss };
+    TcpMetrics {
+        initial_cwnd: Some(config.initial_cwnd.max(1)),
+        initial_rwnd: Some((config.initial_rwnd / u64::from(mss.max(1))).max(1) as u32),
+        rto_min: Some(config.rto_min),
+        congestion: Some(congestion(config).to_owned()),
+        quick_ack: config.delayed_ack.is_zero(),
+        ..TcpMetrics::default()
+    }
 }
 
 fn congestion(config: &tcp::Config) -> &'static str {

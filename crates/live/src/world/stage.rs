@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use base::{Duration, Instant};
+use base::{Duration, Instant, Rng};
 use load::Setup;
 use origin::{Faults, Recording};
 use page::Page;
@@ -29,6 +29,9 @@ use crate::tls::{
 /// connections, to one server each.
 type ServerStats = Arc<Mutex<BTreeMap<(SocketAddr, SocketAddr), tcp::Stats>>>;
 
+/// What the servers know when a load is over: how they had the processor, and what was asked for more often than the page does.
+type Served = (Upkeep, Vec<(page::ResourceId, u32)>);
+
 pub(super) struct Stage {
     link: Link,
     zone: Zone,
@@ -38,11 +41,13 @@ pub(super) struct Stage {
     /// Every handshake resumes a session.
     resumes: bool,
     faults: Faults,
+    /// That of the link after a change of networks.
+    seed_after: u64,
     kernel: Kernel,
     unmet: Vec<String>,
     servers: serve::Handle,
-    servers_thread: JoinHandle<std::io::Result<Upkeep>>,
-    name_server: (dns::Stop, JoinHandle<std::io::Result<()>>),
+    servers_thread: JoinHandle<std::io::Result<Served>>,
+    name_server: (dns::Handle, JoinHandle<std::io::Result<()>>),
     stats: ServerStats,
 }
 
@@ -106,6 +111,7 @@ impl Stage {
             sessions: page.hosts.iter().map(|_| None).collect(),
             resumes: setup.tls.as_ref().is_some_and(|t| is_resumed(t.mode)),
             faults: fault::of(setup, seed),
+            seed_after: Rng::new(seed).substream("network after").seed(),
             kernel,
             unmet,
             servers,
@@ -125,6 +131,16 @@ impl Stage {
 
     pub fn name_server(&self) -> Ipv4Addr {
         name_server(self.link.block())
+    }
+
+    /// Look-ups take `dns` from now on, over a link with this round trip.
+    pub fn set_look_up(&self, dns: Duration, round_trip: Duration) {
+        self.name_server.0.set_think(dns.saturating_sub(round_trip));
+    }
+
+    /// A host's address where the client does not choose one.
+    pub fn address(&self, name: &str) -> Option<IpAddr> {
+        self.addresses(name)?.all().next()
     }
 
     pub fn addresses(&self, name: &str) -> Option<Addresses> {
@@ -148,12 +164,17 @@ impl Stage {
         &self.faults
     }
 
+    /// The seed of the link after a change of networks.
+    pub fn seed_after(&self) -> u64 {
+        self.seed_after
+    }
+
     /// Ends everything, and puts together what each part knows.
     pub fn strike(self, near: Near) -> Result<Run, Error> {
         self.servers.shut_down();
         let join = Error::machine("serve the page");
         let served = self.servers_thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let servers = served.map_err(join)?;
+        let (servers, repeated) = served.map_err(join)?;
         self.name_server.0.stop();
         let join = Error::machine("serve names");
         self.name_server.1.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(join)?;
@@ -165,7 +186,7 @@ impl Stage {
         for (connection, ends) in load.connections.iter_mut().zip(ends) {
             connection.server = ends.and_then(|ends| stats.remove(&ends)).unwrap_or_default();
         }
-        (load.up, load.down) = (check.up.path, check.down.path);
+        (load.up, load.down, load.repeated) = (check.up.path, check.down.path, repeated);
         let upkeep = [browser, servers];
         Ok(Run { load, link: check, kernel, upkeep, unmet: self.unmet })
     }
@@ -274,7 +295,7 @@ fn secure(
 }
 
 /// The running servers, and what their sockets say of being paced, if they were to be.
-type Servers = (serve::Handle, JoinHandle<std::io::Result<Upkeep>>, Option<Knob>);
+type Servers = (serve::Handle, JoinHandle<std::io::Result<Served>>, Option<Knob>);
 
 /// Starts the servers of all hosts on one thread.
 fn serve(
@@ -338,7 +359,8 @@ fn serve(
             Event::Secured { .. } | Event::Answered { .. } => {}
         };
         let upkeep = Upkeep::begin();
-        server.run_each(&mut sites, &mut log).map(|_| upkeep.end())
+        server.run_each(&mut sites, &mut log)?;
+        Ok((upkeep.end(), sites.iter().flat_map(Recording::repeats).collect()))
     });
     Ok((handle, thread.map_err(Error::machine("start a thread"))?, pacing))
 }
@@ -349,11 +371,15 @@ fn serve_names(
     link: &Link,
     zone: &Zone,
     unmet: &mut Vec<String>,
-) -> Result<(dns::Stop, JoinHandle<std::io::Result<()>>), Error> {
+) -> Result<(dns::Handle, JoinHandle<std::io::Result<()>>), Error> {
     let round_trip = setup.up.delay + setup.down.delay;
-    if !setup.dns.is_zero() && setup.dns < round_trip {
-        let ms = |d: Duration| d.as_millis_f64();
-        unmet.push(format!("a look-up takes a round trip of {} ms, not {}", ms(round_trip), ms(setup.dns)));
+    let after = setup.faults.network_change.as_ref();
+    let after = after.map(|change| (change.dns, change.up.delay + change.down.delay));
+    for (dns, round_trip) in [(setup.dns, round_trip)].into_iter().chain(after) {
+        if !dns.is_zero() && dns < round_trip {
+            let ms = |d: Duration| d.as_millis_f64();
+            unmet.push(format!("a look-up takes a round trip of {} ms, not {}", ms(round_trip), ms(dns)));
+        }
     }
     let (address, zone) = (name_server(link.block()), zone.clone());
     let think = setup.dns.saturating_sub(round_trip);

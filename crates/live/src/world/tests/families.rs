@@ -13,7 +13,7 @@ fn ms(n: u64) -> Duration {
 }
 
 /// A world that has IPv6; where there is none, that is said.
-fn world_of_both() -> Option<World> {
+pub(super) fn world_of_both() -> Option<World> {
     let privilege = crate::namespace::tests::privilege()?;
     match Net::new(privilege).unwrap().allow_ipv6() {
         Ok(()) => Some(World::new(privilege)),

@@ -126,6 +126,19 @@ fn to_be_refused_takes_a_round_trip() {
 }
 
 #[test]
+fn what_reached_its_server_twice_is_known() {
+    let Some(world) = world() else { return };
+    for transport in BOTH {
+        assert_eq!(load(&world, &reloading(transport)).repeated, []);
+        let cut = FaultKind::Reset { after: Some(15_000) };
+        let setup = with(reloading(transport), cut, Whom::Resource(None, "/3.css".into()), Often::Once);
+        let load = world.load(&styles(), &setup, 1).unwrap().load;
+        assert_whole(&load, transport.name());
+        assert!(load.repeated.contains(&(3, 1)), "{:?}", load.repeated);
+    }
+}
+
+#[test]
 fn a_host_that_vanishes_is_not_heard_of_any_more_and_all_that_it_had_is_named() {
     let Some(world) = world() else { return };
     for transport in BOTH {
@@ -162,4 +175,70 @@ fn a_host_that_vanishes_later_had_been_there() {
     let of_b = gone.requests.iter().zip(&page.resources).filter(|(_, r)| r.host == 1);
     let complete = of_b.filter_map(|(r, _)| r.timing.and_then(|t| t.complete)).max();
     assert!(complete < Some(Instant::ZERO + ms(3_000)), "nothing of what its kernel sent again arrived");
+}
+
+/// To a network of 300 ms, amid the answers: 330 kB take 660 ms on the first.
+fn to_3g(setup: &mut Setup) {
+    for path in [&mut setup.down, &mut setup.up] {
+        path.rate = link::Rate::Constant(Bitrate::from_kbps(4_000).expect("not zero"));
+    }
+    let mut path = setup.down.clone();
+    path.delay = ms(150);
+    path.rate = link::Rate::Constant(Bitrate::from_kbps(1_600).expect("not zero"));
+    let change = load::NetworkChange { at: ms(400), down: path.clone(), up: path, dns: ms(300) };
+    setup.faults.network_change = Some(change);
+}
+
+/// The client is told, and does not wait: it asks for names and connects anew, from another address and over the other link.
+#[test]
+fn a_change_of_networks_is_survived_at_the_cost_of_new_connections() {
+    let Some(world) = world() else { return };
+    for transport in BOTH {
+        let mut setup = reloading(transport);
+        to_3g(&mut setup);
+        let run = world.load(&styles(), &setup, 1).unwrap();
+        assert_eq!((run.unmet.len(), run.link.up.changes, run.link.down.changes), (0, 1, 1));
+        let ours = run.load;
+        assert_whole(&ours, transport.name());
+        let change = Instant::ZERO + ms(400);
+        let (after, before): (Vec<_>, Vec<_>) =
+            ours.connections.iter().partition(|c| c.record.opened >= change);
+        let made = after.iter().filter_map(|c| Some(c.record.connected?.since(c.record.opened)));
+        assert!(
+            made.clone().count() > 0 && made.clone().all(|took| took >= ms(300)),
+            "{transport}: {after:?}"
+        );
+        let is_left = |c: &&load::Connection| c.record.closed.is_some();
+        assert!(!before.is_empty() && before.iter().all(is_left), "{transport}: {before:?}");
+        assert!(ours.lookups >= 3, "names are looked up anew");
+        assert!(ours.down.packets_out > 330_000 / 1_500, "what both links carried");
+    }
+}
+
+/// Both addresses of the client are others then.
+#[test]
+fn a_change_of_networks_takes_both_families() {
+    let Some(world) = families::world_of_both() else { return };
+    let mut setup = reloading(SPDY);
+    let which = load::Which::Hosts(vec!["a.example".into()]);
+    setup.ipv6 = Some(load::Ipv6 { which, route: load::Route::Same });
+    to_3g(&mut setup);
+    let ours = load(&world, &setup);
+    assert_whole(&ours, "both families");
+    let made =
+        |c: &&load::Connection| c.record.opened >= Instant::ZERO + ms(400) && c.record.connected.is_some();
+    let after: Vec<_> = ours.connections.iter().filter(made).map(|c| c.address.contains(':')).collect();
+    assert!(after.contains(&true) && after.contains(&false), "{:?}", ours.connections);
+}
+
+/// In use, they are left to TCP, which is not told of anything either.
+#[test]
+fn connections_of_a_network_that_was_left_carry_nothing_and_nobody_says_so() {
+    let Some(world) = world() else { return };
+    let mut setup = browser(Transport::Http1);
+    to_3g(&mut setup);
+    setup.give_up = ms(3_000);
+    let theirs = load(&world, &setup);
+    assert_eq!(theirs.moments.load, None, "they die silently, and nobody notices");
+    assert!(theirs.troubles.iter().any(|t| matches!(t.end, End::Unfinished(_))), "{:?}", theirs.troubles);
 }
