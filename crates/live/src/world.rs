@@ -21,8 +21,10 @@
 //! * TLS takes the processor time that it takes, which is not the setup's.
 //! * A look-up is a UDP query across the link; the name server adds what the setup's look-up time exceeds the round trip by. A setup
 //!   whose look-ups cost nothing has its names known beforehand.
-//! * Of what a plan breaks: a browser that ends does not happen, as [`Run::unmet`] says. A connection that is refused is so by the
-//!   emulator, at the server's end of the link, and one of a host that vanishes gets no packet past there.
+//! * What a plan breaks is broken as in the virtual world, which connection or answer being drawn likewise: by the servers what is theirs,
+//!   and by the emulator what is the network's; it refuses a connection at the server's end of the link. A reset takes along what the
+//!   server's kernel had not sent yet. When the network changes the near end's device gets other addresses; what is sent to the old ones or
+//!   comes from them the emulator drops. An application that ends is another browser in the same process.
 //! * The n-th packet is lost as in the virtual world only as long as it is the same packet: the kernel's acknowledgements are its
 //!   own. Under loss, compare medians.
 //!

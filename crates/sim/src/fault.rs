@@ -1,7 +1,7 @@
 //! What breaks: connections that are cut off, a network that is left, an application that ends and begins again.
 
-use base::{Duration, Instant};
-use client::{ConnectionId, ConnectionRecord};
+use base::Instant;
+use client::ConnectionId;
 use link::{Path, PathStats};
 
 use crate::names::Names;
@@ -11,13 +11,10 @@ use crate::world::{Crossing, Host, World, browser};
 /// What is over, and must still be counted, or be told from what is there.
 #[derive(Default)]
 pub(crate) struct Past {
-    /// Connections of the application that has ended: those of the one that runs are numbered from here on.
-    pub(crate) records: Vec<ConnectionRecord>,
+    /// What the application has done that has ended.
+    pub(crate) application: load::Past,
     /// Connections below this number are over a network that was left.
     stranded: u32,
-    /// Names that it looked up, and time for which it computed.
-    pub(crate) lookups: u32,
-    pub(crate) computed: Duration,
     /// What the links of the network that was left have counted.
     pub(crate) down: PathStats,
     pub(crate) up: PathStats,
@@ -26,11 +23,7 @@ pub(crate) struct Past {
 impl Past {
     /// The number in the world of what the running application knows by `id`.
     pub(crate) fn world_id(&self, id: ConnectionId) -> u32 {
-        id + self.records.len() as u32
-    }
-
-    pub(crate) fn in_world(&self, record: &ConnectionRecord) -> ConnectionRecord {
-        ConnectionRecord { id: self.world_id(record.id), ..record.clone() }
+        self.application.in_all(id)
     }
 
     /// Whether this goes to an address that the client has no more, or comes from it.
@@ -60,7 +53,7 @@ impl World<'_> {
     /// A connection's number at the browser that runs; `None` at the server's end, and if its browser is gone.
     pub(crate) fn at_browser(&self, id: u32, side: Side) -> Option<ConnectionId> {
         match side {
-            Side::Client => id.checked_sub(self.past.records.len() as u32),
+            Side::Client => self.past.application.at_browser(id),
             Side::Server => None,
         }
     }
@@ -104,15 +97,8 @@ impl World<'_> {
 
     /// The application is gone, and so are its connections; another one begins with what it has left.
     pub(crate) fn restart(&mut self) {
-        let kept = self.browser.kept();
-        self.past.records = self.browser.connections().cloned().collect();
-        self.past.lookups = self.browser.lookups();
-        self.past.computed = self.browser.computed();
-        for record in &mut self.past.records {
-            record.closed = record.closed.or(Some(self.now));
-        }
-        self.browser = browser(self.page, self.setup);
-        self.browser.resume(kept);
+        let next = browser(self.page, self.setup);
+        self.past.application.end(self.now, &mut self.browser, next);
         self.names = self.fresh_names();
         for id in 0..self.connections.len() as u32 {
             let end = &mut self.connections[id as usize].client;

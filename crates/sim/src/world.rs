@@ -488,35 +488,29 @@ impl<'p> World<'p> {
 
     fn into_load(mut self) -> Load {
         self.browser.finish_visit();
-        let records = self.past.records.iter().cloned();
-        let records = records.chain(self.browser.connections().map(|record| self.past.in_world(record)));
-        let connections = records.zip(&self.connections).map(|(record, entry)| load::Connection {
-            address: record.address.map_or_else(
-                || address(self.hosts[record.host as usize].address).to_string(),
-                |address| address.to_string(),
-            ),
-            record,
-            client: entry.client.tcp.stats().clone(),
-            server: entry.server.tcp.stats().clone(),
-        });
+        let past = &self.past.application;
+        let connections =
+            past.records(&self.browser).zip(&self.connections).map(|(record, entry)| load::Connection {
+                address: record.address.map_or_else(
+                    || address(self.hosts[record.host as usize].address).to_string(),
+                    |address| address.to_string(),
+                ),
+                record,
+                client: entry.client.tcp.stats().clone(),
+                server: entry.server.tcp.stats().clone(),
+            });
         let missing = self.fault.clone().or_else(|| self.browser.missing(self.now));
-        let mut requests = self.browser.requests();
-        let mut troubles = self.browser.troubles();
-        let of_troubles = troubles.iter_mut().flat_map(|t| &mut t.failures).map(|f| &mut f.connection);
-        for connection in requests.iter_mut().map(|r| &mut r.connection).chain(of_troubles) {
-            *connection = connection.map(|id| self.past.world_id(id));
-        }
         let (packets, wire) = self.tap.take().map_or_else(Default::default, Tap::into_parts);
         Load {
             outcome: missing.map_or(Outcome::Complete, Outcome::Incomplete),
             moments: *self.browser.moments(),
-            requests,
+            requests: past.requests(&self.browser),
             behind: self.browser.behind().collect(),
             connections: connections.collect(),
-            lookups: self.past.lookups + self.browser.lookups(),
+            lookups: past.lookups(&self.browser),
             down: self.past.down.and_then(self.down.stats()),
             up: self.past.up.and_then(self.up.stats()),
-            computed: self.past.computed + self.browser.computed(),
+            computed: past.computed(&self.browser),
             ended: self.now,
             unread_max: self.browser.client().unread_max(),
             ahead: self.browser.ahead_tally(),
@@ -524,7 +518,7 @@ impl<'p> World<'p> {
             packets,
             wire,
             memory: self.setup.remembered(&self.browser),
-            troubles,
+            troubles: past.troubles(&self.browser),
             repeated: self.servers.iter().flat_map(origin::Server::repeats).collect(),
         }
     }

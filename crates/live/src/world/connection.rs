@@ -236,6 +236,20 @@ impl Connection {
         }
     }
 
+    /// Ends it as a kernel does that of a process which is gone: by a reset.
+    pub fn abort(&mut self) {
+        self.note_stats();
+        let mut state = std::mem::replace(&mut self.state, State::Closed);
+        let tcp: &TcpStream = match &mut state {
+            State::Connecting(tcp) | State::ExpectTurn(tcp) => tcp,
+            State::Securing(tls) => tls.tcp(),
+            State::Open(wire) => wire.stream().tcp(),
+            State::Closed => return,
+        };
+        // A connection of which the kernel has been told that it is over needs no reset.
+        let _ = rustix::net::sockopt::set_socket_linger(tcp, Some(std::time::Duration::ZERO));
+    }
+
     /// Takes down what the kernel has counted.
     pub fn note_stats(&mut self) {
         let stats = match &mut self.state {

@@ -34,7 +34,7 @@ pub(super) struct Near {
 }
 
 pub(super) struct Driver<'s, 'p> {
-    pub setup: &'s Setup,
+    pub setup: &'p Setup,
     pub stage: &'s Stage,
     pub browser: Browser<'p>,
     pub page: &'p Page,
@@ -53,15 +53,29 @@ pub(super) struct Running<'s, 'p> {
     pub all_known: bool,
     /// For every host, its address where the client does not choose one, if it is known.
     pub addresses: Vec<Option<IpAddr>>,
-    sessions: Vec<Option<Session>>,
-    connections: Vec<Connection>,
+    pub sessions: Vec<Option<Session>>,
+    /// Those of the application that runs.
+    pub connections: Vec<Connection>,
+    pub past: Past,
+}
+
+/// What is over with an application that has ended.
+#[derive(Default)]
+pub(super) struct Past {
+    pub done: load::Past,
+    pub connections: Vec<Connection>,
+}
+
+/// A browser that begins with nothing.
+pub(super) fn browser<'p>(page: &'p Page, setup: &'p Setup, stage: &Stage) -> Browser<'p> {
+    let address = |host: u32| stage.addresses(&page.hosts[host as usize].name).map(|a| a.v4.into());
+    setup.browser(page, address)
 }
 
 impl<'s, 'p: 's> Driver<'s, 'p> {
     /// A driver about to load `page`, which has the pages behind it beside it.
     pub fn new(page: &'p Page, setup: &'p Setup, stage: &'s Stage) -> Self {
-        let address = |host: u32| stage.addresses(&page.hosts[host as usize].name).map(|a| a.v4.into());
-        Self { setup, stage, browser: setup.browser(page, address), page }
+        Self { setup, stage, browser: browser(page, setup, stage), page }
     }
 
     /// What of a setup the browser is made with here: addresses are of the families that the link carries; the stage says so.
@@ -92,26 +106,32 @@ impl<'s, 'p: 's> Driver<'s, 'p> {
         let known = self.setup.dns.is_zero();
         let resolver = (!known).then(|| Resolver::new(&reactor, RESOLVER, self.stage.name_server()));
         let resolver = resolver.transpose().map_err(Error::machine("make the resolver's socket"))?;
-        let hosts = &self.page.hosts;
-        let address = |host: &page::Host| {
-            let literal = host.name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
-            self.stage.address(&host.name).filter(|_| known || literal)
-        };
+        let hosts = self.page.hosts.len();
         Ok(Running {
-            addresses: hosts.iter().map(address).collect(),
+            addresses: self.known_addresses(known),
             sessions: self.stage.sessions().to_vec(),
             start: Instant::ZERO,
-            misfortune: Misfortune::new(self.stage, self.setup, hosts.len()),
+            misfortune: Misfortune::new(self.stage, self.setup, hosts),
             reactor,
             resolver,
             all_known: known,
             connections: Vec::new(),
+            past: Past::default(),
             driver: self,
         })
     }
 }
 
 impl Driver<'_, '_> {
+    /// The addresses of all hosts, or of those that are named by theirs.
+    pub fn known_addresses(&self, all: bool) -> Vec<Option<IpAddr>> {
+        let address = |host: &page::Host| {
+            let literal = host.name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+            self.stage.address(&host.name).filter(|_| all || literal)
+        };
+        self.page.hosts.iter().map(address).collect()
+    }
+
     /// Tells the browser what has come of a look-up; what it does not want to know is noted by host.
     fn take_answer(&mut self, now: Instant, ended: &Ended, known: &mut [Option<IpAddr>]) {
         let (hosts, host) = (&self.page.hosts, ended.host);
@@ -297,23 +317,24 @@ impl Running<'_, '_> {
     fn finish(mut self) -> Near {
         self.connections.iter_mut().for_each(Connection::note_stats);
         self.driver.browser.finish_visit();
-        let (ended, browser) = (self.now(), &self.driver.browser);
-        let connections = browser.connections().zip(&self.connections).map(|(record, connection)| {
+        let (ended, browser, past) = (self.now(), &self.driver.browser, &self.past.done);
+        let all = || self.past.connections.iter().chain(&self.connections);
+        let connections = past.records(browser).zip(all()).map(|(record, connection)| {
             let address = record.address.or(self.addresses[record.host as usize]);
             let address = address.map(|a| a.to_string()).unwrap_or_default();
             let (client, server) = (connection.stats.clone(), tcp::Stats::default());
-            load::Connection { record: record.clone(), address, client, server }
+            load::Connection { record, address, client, server }
         });
         let load = load::Load {
             outcome: browser.missing(ended).map_or(load::Outcome::Complete, load::Outcome::Incomplete),
             moments: *browser.moments(),
-            requests: browser.requests(),
+            requests: past.requests(browser),
             behind: browser.behind().collect(),
             connections: connections.collect(),
-            lookups: browser.lookups(),
+            lookups: past.lookups(browser),
             down: link::PathStats::default(),
             up: link::PathStats::default(),
-            computed: browser.computed(),
+            computed: past.computed(browser),
             ended,
             unread_max: browser.client().unread_max(),
             ahead: browser.ahead_tally(),
@@ -321,11 +342,11 @@ impl Running<'_, '_> {
             packets: Vec::new(),
             wire: None,
             memory: self.driver.setup.remembered(browser),
-            troubles: browser.troubles(),
+            troubles: past.troubles(browser),
             repeated: Vec::new(),
         };
-        let ends = self.connections.iter().map(|c| c.ends).collect();
-        let opened = self.connections.iter().filter(|c| c.ends.is_some());
+        let ends = all().map(|c| c.ends).collect();
+        let opened = all().filter(|c| c.ends.is_some());
         let rate = opened.map(|c| c.pacing_rate).min().flatten();
         let pacing = self.driver.setup.client_tcp.pacing.then(|| Knob::pacing("client", rate));
         Near { load, ends, pacing, upkeep: Upkeep::default() }

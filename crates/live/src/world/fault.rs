@@ -11,9 +11,9 @@ use mio::net::TcpStream;
 use origin::{Fault, FaultKind, Faults};
 
 use super::Error;
-use super::connection::dial;
+use super::connection::{Connection, dial};
 use super::dns::Resolver;
-use super::driver::{RESOLVER, Running};
+use super::driver::{Driver, RESOLVER, Running, browser};
 use super::stage::Stage;
 use crate::emulator::{Fate, Flow, NewLink};
 
@@ -36,6 +36,8 @@ pub(super) struct Misfortune<'s> {
     moved: bool,
     /// The change of networks that is to come.
     network_change: Option<&'s NetworkChange>,
+    /// When the application is to end.
+    restart: Option<Instant>,
 }
 
 impl<'s> Misfortune<'s> {
@@ -48,6 +50,7 @@ impl<'s> Misfortune<'s> {
             loses_ipv6: setup.ipv6.as_ref().is_some_and(|ipv6| ipv6.route == Route::Lost),
             moved: false,
             network_change: setup.faults.network_change.as_ref(),
+            restart: setup.faults.restart.map(|at| Instant::ZERO + at),
         }
     }
 
@@ -58,7 +61,8 @@ impl<'s> Misfortune<'s> {
 
     /// When something is to happen next, counted as the browser does.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.network_change.map(|change| Instant::ZERO + change.at)
+        let change = self.network_change.map(|change| Instant::ZERO + change.at);
+        change.into_iter().chain(self.restart).min()
     }
 
     /// Begins to connect to a host, by its index and name.
@@ -113,6 +117,9 @@ impl Running<'_, '_> {
         if let Some(change) = self.misfortune.network_change.take_if(is_due) {
             self.change_network(change)?;
         }
+        if self.misfortune.restart.take_if(|at| *at <= now).is_some() {
+            self.restart()?;
+        }
         Ok(())
     }
 
@@ -135,9 +142,28 @@ impl Running<'_, '_> {
         }
         .map_err(Error::machine("make the resolver's socket"))?;
         if all_known {
-            let address = |host: &page::Host| self.driver.stage.address(&host.name);
-            self.addresses = self.driver.page.hosts.iter().map(address).collect();
+            self.addresses = self.driver.known_addresses(true);
         }
+        Ok(())
+    }
+
+    /// The application is gone: the kernel resets its connections, and no name or session of it is left. Another one begins with what it
+    /// was allowed to keep.
+    fn restart(&mut self) -> Result<(), Error> {
+        let now = self.now();
+        let Driver { page, setup, stage, .. } = self.driver;
+        let next = browser(page, setup, stage);
+        self.past.done.end(now, &mut self.driver.browser, next);
+        self.connections.iter_mut().for_each(Connection::abort);
+        self.past.connections.append(&mut self.connections);
+        self.sessions = stage.sessions().to_vec();
+        for secured in (0..page.hosts.len() as u32).filter_map(|host| stage.secured(host)) {
+            while secured.connector.take_session().is_some() {} // what was left for the first to take
+        }
+        self.resolver = None; // its socket is closed before there is another, which has its token
+        self.ask_anew(self.all_known)?;
+        self.addresses = self.driver.known_addresses(self.all_known);
+        self.driver.browser.start(now);
         Ok(())
     }
 }
@@ -145,13 +171,10 @@ impl Running<'_, '_> {
 /// What of a setup's faults this world cannot do, in words.
 pub(super) fn unmet(setup: &Setup) -> Vec<String> {
     let any = |hit: &dyn Fn(&Fault) -> bool| setup.faults.hosts.iter().any(hit);
-    let cases = [
-        (
-            any(&|f| matches!(f.kind, FaultKind::Reset { .. })),
-            "a reset takes along what the kernel had not sent yet",
-        ),
-        (setup.faults.restart.is_some(), "the browser does not end and start again"),
-    ];
+    let cases = [(
+        any(&|f| matches!(f.kind, FaultKind::Reset { .. })),
+        "a reset takes along what the kernel had not sent yet",
+    )];
     cases.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, what)| what.to_owned()).collect()
 }
 
@@ -176,10 +199,10 @@ mod tests {
             fault(FaultKind::Refuse, Often::Share(0.5)),
             fault(FaultKind::Vanish { at: Duration::ZERO }, Often::Always),
         ];
+        setup.faults.restart = Some(Duration::ZERO);
         assert!(unmet(&setup).is_empty(), "these it can");
         setup.faults.hosts = vec![fault(FaultKind::Reset { after: None }, Often::Once)];
-        setup.faults.restart = Some(Duration::ZERO);
-        assert_eq!(unmet(&setup).len(), 2);
+        assert_eq!(unmet(&setup).len(), 1);
     }
 
     #[test]

@@ -242,3 +242,60 @@ fn connections_of_a_network_that_was_left_carry_nothing_and_nobody_says_so() {
     assert_eq!(theirs.moments.load, None, "they die silently, and nobody notices");
     assert!(theirs.troubles.iter().any(|t| matches!(t.end, End::Unfinished(_))), "{:?}", theirs.troubles);
 }
+
+/// What had come whole is not asked for again by a client that keeps it, and of what had not only the rest.
+#[test]
+fn an_application_that_ended_goes_on_where_it_was_and_fetches_nothing_twice() {
+    let Some(world) = world() else { return };
+    let at = ms(400);
+    for transport in BOTH {
+        let ended = |mut setup: Setup| {
+            for path in [&mut setup.down, &mut setup.up] {
+                path.rate = link::Rate::Constant(Bitrate::from_kbps(4_000).expect("not zero")); // 330 kB take 660 ms
+            }
+            setup.faults.restart = Some(at);
+            load(&world, &setup)
+        };
+        let (anew, ours) = (ended(browser(transport)), ended(reloading(transport)));
+        assert_eq!((&anew.outcome, &ours.outcome), (&Outcome::Complete, &Outcome::Complete));
+        for load in [&anew, &ours] {
+            let own = load.connections.iter().map(|c| c.record.id).collect::<Vec<_>>();
+            assert_eq!(own, (0..own.len() as u32).collect::<Vec<_>>(), "one numbering for both lives");
+            let (first, second): (Vec<_>, Vec<_>) =
+                load.connections.iter().partition(|c| c.record.opened < Instant::ZERO + at);
+            assert!(
+                first.iter().all(|c| c.record.closed.is_some()) && !first.is_empty() && !second.is_empty()
+            );
+            assert!(first.iter().any(|c| c.client.bytes_received > 0), "what the kernel counted is kept");
+            let last = load.requests.iter().filter_map(|r| r.connection).max();
+            assert!(last >= second.first().map(|c| c.record.id), "requests name the load's connections");
+        }
+        let unasked = |load: &Load| load.requests.iter().filter(|r| r.timing.is_none()).count();
+        assert!(unasked(&ours) > 0, "{transport}: what was complete is not asked for");
+        assert_eq!(unasked(&anew), 0);
+        let fetched = |load: &Load| load.connections.iter().map(|c| c.client.bytes_received).sum::<u64>();
+        assert!(fetched(&ours) < fetched(&anew), "{transport}: {} {}", fetched(&ours), fetched(&anew));
+        for (request, resource) in ours.requests.iter().zip(&styles().resources) {
+            assert_eq!(request.body_bytes, resource.body_len);
+        }
+    }
+}
+
+/// A full handshake again where every one is full, and names are asked for anew.
+#[cfg(feature = "tls")]
+#[test]
+fn an_application_that_begins_again_has_no_session_and_no_name_left() {
+    let Some(world) = world() else { return };
+    for mode in [::tls::Mode::Tls12Full, ::tls::Mode::Tls13Full] {
+        let mut setup = reloading(SPDY);
+        (setup.tls, setup.tls_scope) = (Some(::tls::Config::new(mode)), load::TlsScope::Everywhere);
+        for path in [&mut setup.down, &mut setup.up] {
+            path.rate = link::Rate::Constant(Bitrate::from_kbps(2_000).expect("not zero")); // 330 kB take 1.3 s
+        }
+        setup.faults.restart = Some(ms(800));
+        let load = load(&world, &setup);
+        assert_eq!(load.outcome, Outcome::Complete, "{:?}", load.troubles);
+        assert!(load.lookups >= 3 && load.connections.len() >= 3, "{} {:?}", load.lookups, load.connections);
+        assert!(load.connections.iter().all(|c| !c.record.resumes), "{:?}", load.connections);
+    }
+}
