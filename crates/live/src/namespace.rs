@@ -287,9 +287,9 @@ impl Net {
         self.run(|| netlink::Netlink::open()?.add_route(route)).map_err(Error::refused("add a route"))
     }
 
-    /// How TCP in it talks to an address, as the kernel has it.
-    pub fn tcp_to(&self, address: IpAddr) -> Result<TcpMetrics, Error> {
-        self.run(|| netlink::Netlink::open()?.tcp_to(address)).map_err(Error::refused("read a route"))
+    /// How TCP in it talks to an address, and from one of its own if that is given, as the kernel has it.
+    pub fn tcp_to(&self, address: IpAddr, from: Option<IpAddr>) -> Result<TcpMetrics, Error> {
+        self.run(|| netlink::Netlink::open()?.tcp_to(address, from)).map_err(Error::refused("read a route"))
     }
 
     /// Sets one of its settings, by its path below `/proc/sys/net`: `ipv4/tcp_congestion_control`, say.

@@ -91,6 +91,9 @@ pub struct Config {
     pub grace: Duration,
     /// Whether the kernel spreads what a connection sends over its round trip.
     pub paced: bool,
+    /// Whether SPDY clients are to keep their connection's congestion window: [`origin::Connection::with_kept_cwnd`], with the most
+    /// segments that their word is good for. They are told; to begin with what they bring is a matter of routes.
+    pub kept_cwnd: Option<u32>,
 }
 
 impl Default for Config {
@@ -108,6 +111,7 @@ impl Default for Config {
             clients_max: 1_000,
             grace: Duration::from_secs(10),
             paced: false,
+            kept_cwnd: None,
         }
     }
 }

@@ -108,6 +108,11 @@ pub fn tcp_stats(socket: &impl AsFd) -> io::Result<tcp::Stats> {
     info::read(socket.as_fd()).map(|info| info.stats())
 }
 
+/// The same, and how many segments are not acknowledged.
+pub(crate) fn tcp_flight(socket: &impl AsFd) -> io::Result<(tcp::Stats, u32)> {
+    info::read(socket.as_fd()).map(|info| (info.stats(), info.in_flight()))
+}
+
 #[cfg(target_os = "linux")]
 mod info {
     use std::io;
@@ -152,6 +157,10 @@ mod info {
             u64::from_ne_bytes(wide)
         }
 
+        pub fn in_flight(&self) -> u32 {
+            self.number::<4>(24) as u32 // tcpi_unacked
+        }
+
         pub fn stats(&self) -> tcp::Stats {
             let rtt = self.number::<4>(68); // tcpi_rtt
             let ssthresh = self.number::<4>(76); // tcpi_snd_ssthresh
@@ -183,6 +192,10 @@ mod info {
     }
 
     impl Info {
+        pub fn in_flight(&self) -> u32 {
+            0
+        }
+
         pub fn stats(&self) -> tcp::Stats {
             tcp::Stats::default()
         }

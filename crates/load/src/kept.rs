@@ -1,6 +1,7 @@
 //! What SPDY clients keep for their servers: [`Techniques::kept_cwnd`](crate::Techniques::kept_cwnd).
 
 use page::Page;
+use spdy::frame::Setting;
 
 use crate::setup::origin_of;
 use crate::{KeptSettings, Setup};
@@ -13,6 +14,18 @@ impl Setup {
                 browser.set_kept_settings(id, kept.settings.clone());
             }
         }
+    }
+
+    /// With how many segments the server of a host of `page` is to begin by what its client has kept and brings back, no more than its word
+    /// is good for; `None` if it brings nothing.
+    pub fn brings_cwnd(&self, page: &Page, host: &page::Host) -> Option<u32> {
+        let most = self.techniques.kept_cwnd?;
+        if self.host_transport(page, host) == client::Transport::Http1 {
+            return None;
+        }
+        let kept = self.memory.settings.iter().find(|kept| kept.host == origin_of(host))?;
+        let setting = kept.settings.iter().find(|setting| setting.id == Setting::CURRENT_CWND)?;
+        Some(setting.value.min(most))
     }
 
     /// What hosts have had the browser keep.

@@ -52,7 +52,7 @@ pub struct Techniques {
     /// Whether the client asks, with a document, for what it knows of an earlier visit that it needs: [`Memory::pages`].
     pub prefetch: bool,
     /// Whether SPDY servers have the client keep their congestion window and begin the next session with it, and with how many segments
-    /// at most: [`origin::Connection::with_kept_cwnd`]. The live world's do not.
+    /// at most: [`origin::Connection::with_kept_cwnd`].
     pub kept_cwnd: Option<u32>,
     /// Whether the page stops reading what it plays.
     pub pause: Option<browser::Pause>,

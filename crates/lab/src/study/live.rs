@@ -31,7 +31,6 @@ use crate::error::Error;
 use crate::plan::Plan;
 use crate::result::LiveRow;
 use crate::stats;
-use crate::technique::Technique;
 use crate::world::Track;
 use kept::{Kept, Row};
 
@@ -115,8 +114,6 @@ pub struct ArmReport {
     pub incomplete: u64,
     /// How often each of these was made.
     pub repeats: u32,
-    /// Why none was made.
-    pub left_out: Option<String>,
     /// What of its conditions the live world did not have, in words, and in how many loads.
     pub unmet: Vec<(String, u64)>,
     /// Median page load times of the virtual and of the live loads, ms.
@@ -161,7 +158,7 @@ impl Task {
 
 /// What is to be made, and what the virtual world says to it.
 struct Work<'a> {
-    courses: Vec<Option<Course<'a>>>,
+    courses: Vec<Course<'a>>,
     tasks: Vec<Task>,
     modelled: BTreeMap<(usize, u64), Sample>,
 }
@@ -182,27 +179,17 @@ pub fn run(study: Study, options: Options<'_>) -> Result<Findings, Error> {
     Ok(Findings { cut, ..findings(study, &arms, &work, &kept.rows) })
 }
 
-/// Why the live world cannot carry an arm out.
-fn cannot(arm: &Arm) -> Option<String> {
-    let why = |technique: &Technique| match technique {
-        Technique::KeptCwnd(_) => Some("the kernel sets a first window by route, for all connections alike"),
-        _ => None,
-    };
-    arm.techniques.iter().find_map(|technique| Some(format!("'{technique}': {}", why(technique)?)))
-}
-
 /// The first rounds that the time holds, as far as the virtual world can tell.
 fn choose<'a>(study: &Study, arms: &'a [(Plan, Vec<Page>)], options: Options<'_>) -> Result<Work<'a>, Error> {
     let mut courses = Vec::new();
     for ((plan, pages), arm) in arms.iter().zip(&study.arms) {
-        courses.push(if cannot(arm).is_some() { None } else { Some(Course::new(plan, pages, arm)?) });
+        courses.push(Course::new(plan, pages, arm)?);
     }
     let mut work = Work { courses, tasks: Vec::new(), modelled: BTreeMap::new() };
     let mut left_s = options.minutes * 60.0 * options.at_once as f64 * PLANNED;
     for round in 0.. {
         let (mut cost_s, mut tasks, mut samples) = (0.0, Vec::new(), Vec::new());
         for (arm, course) in work.courses.iter().enumerate() {
-            let Some(course) = course else { continue };
             for (place, n) in loads(&arms[arm], round).into_iter().enumerate() {
                 let (setup, seed) = course.setup(n);
                 let load = sim::load(course.jobs.get(n).page, &setup, seed);
@@ -278,7 +265,7 @@ fn make(work: &Work<'_>, kept: &mut Kept, options: Options<'_>) -> Result<Option
 }
 
 fn load(work: &Work<'_>, task: Task, track: &Track) -> Result<Row, Error> {
-    let course = work.courses[task.arm].as_ref().expect("an arm with tasks has a course");
+    let course = &work.courses[task.arm];
     let (setup, seed) = course.setup(task.n);
     let job = course.jobs.get(task.n);
     let (load, live) = track.load(job.page, &setup, seed, &course.jobs.key(&job))?;
@@ -360,7 +347,6 @@ fn report<'a>(
         measured: live.len() as u64,
         incomplete: live.iter().filter(|row| row.sample.plt_ms.is_none()).count() as u64,
         repeats: if live.is_empty() { 0 } else { (all.clone().count() / live.len()) as u32 },
-        left_out: cannot(arm),
         planned: 0,
         made: 0,
         unmet: unmet.into_iter().map(|(what, loads)| (what.to_owned(), loads)).collect(),

@@ -13,6 +13,7 @@ use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
@@ -25,6 +26,8 @@ pub struct Route {
     pub device: String,
     /// The addresses are this network's own: whoever listens on all addresses listens on these.
     pub local: bool,
+    /// Packets from this address of the network's own take it, and no others.
+    pub from: Option<IpAddr>,
     /// How TCP is to talk to these addresses.
     pub tcp: TcpMetrics,
 }
@@ -33,12 +36,17 @@ impl Route {
     /// A route that leaves TCP as it is.
     pub fn new(to: (impl Into<IpAddr>, u8), device: &str) -> Self {
         let to = (to.0.into(), to.1);
-        Self { to, device: device.to_owned(), local: false, tcp: TcpMetrics::default() }
+        Self { to, device: device.to_owned(), local: false, from: None, tcp: TcpMetrics::default() }
     }
 
     /// The same, but to addresses of the network's own.
     pub fn local(self) -> Self {
         Self { local: true, ..self }
+    }
+
+    /// The same, but only for packets from this address of the network's own. It needs a kernel with policy routing (ip-rule(8)).
+    pub fn only_from(self, address: IpAddr) -> Self {
+        Self { from: Some(address), ..self }
     }
 
     /// The same, but TCP talks to these addresses in this way.
@@ -168,6 +176,18 @@ impl Netlink {
         self.request(RouteNetlinkMessage::DelAddress(address), 0).map(|_| ())
     }
 
+    /// Has packets from an address routed by a table of their own.
+    fn add_rule(&mut self, from: IpAddr, table: u32) -> io::Result<()> {
+        let mut rule = RuleMessage::default();
+        (rule.header.family, rule.header.src_len) = family(from);
+        rule.header.action = RuleAction::ToTable;
+        rule.attributes = vec![RuleAttribute::Source(from), RuleAttribute::Table(table)];
+        match self.request(RouteNetlinkMessage::NewRule(rule), NLM_F_CREATE | NLM_F_EXCL) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e),
+            _ => Ok(()),
+        }
+    }
+
     /// Adds a route, or replaces the one to the same addresses.
     pub fn add_route(&mut self, route: &Route) -> io::Result<()> {
         let mut message = RouteMessage::default();
@@ -180,6 +200,12 @@ impl Netlink {
             kind: if route.local { RouteType::Local } else { RouteType::Unicast },
             ..message.header
         };
+        if let Some(from) = route.from {
+            let table = table_of(from);
+            self.add_rule(from, table)?;
+            message.header.table = RouteHeader::RT_TABLE_UNSPEC;
+            message.attributes.push(RouteAttribute::Table(table));
+        }
         if route.to.1 > 0 {
             message.attributes.push(RouteAttribute::Destination(route.to.0.into()));
         }
@@ -191,10 +217,14 @@ impl Netlink {
         self.request(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE).map(|_| ())
     }
 
-    /// How TCP talks to an address, as the kernel has it.
-    pub fn tcp_to(&mut self, address: IpAddr) -> io::Result<TcpMetrics> {
+    /// How TCP talks to an address, and from one of its own if that is given, as the kernel has it.
+    pub fn tcp_to(&mut self, address: IpAddr, from: Option<IpAddr>) -> io::Result<TcpMetrics> {
         let mut message = RouteMessage::default();
         (message.header.address_family, message.header.destination_prefix_length) = family(address);
+        if let Some(from) = from {
+            message.header.source_prefix_length = family(from).1;
+            message.attributes.push(RouteAttribute::Source(from.into()));
+        }
         message.attributes.push(RouteAttribute::Destination(address.into()));
         let Some(RouteNetlinkMessage::NewRoute(route)) =
             self.request(RouteNetlinkMessage::GetRoute(message), 0)?
@@ -264,6 +294,15 @@ impl Netlink {
                 }
             }
         }
+    }
+}
+
+/// The number of the routing table that an address has for itself: none of those that the kernel knows (below 256) in any range that
+/// servers' addresses are of.
+fn table_of(address: IpAddr) -> u32 {
+    match address {
+        IpAddr::V4(address) => u32::from(address),
+        IpAddr::V6(address) => u128::from(address) as u32 | 1 << 31,
     }
 }
 

@@ -111,12 +111,20 @@ fn a_route_says_how_tcp_begins_and_the_kernel_says_it_back() {
         };
         let tun = net.tun(&device).unwrap();
         net.route(&Route::new((address, 32), tun.name()).with_tcp(tcp.clone())).unwrap();
-        assert_eq!(net.tcp_to(address).unwrap(), tcp);
-        assert_eq!(net.tcp_to(device.peer.into()).unwrap(), TcpMetrics::default());
+        assert_eq!(net.tcp_to(address, None).unwrap(), tcp);
+        assert_eq!(net.tcp_to(device.peer.into(), None).unwrap(), TcpMetrics::default());
         // The route to the peer came with the device and is replaced.
         let slow_start = TcpMetrics { initial_cwnd: Some(3), ..TcpMetrics::default() };
         net.route(&Route::new((device.peer, 32), tun.name()).with_tcp(slow_start.clone())).unwrap();
-        assert_eq!(net.tcp_to(device.peer.into()).unwrap(), slow_start);
+        assert_eq!(net.tcp_to(device.peer.into(), None).unwrap(), slow_start);
+        // One of the network's own addresses may have a route of its own; asked for again, it is replaced.
+        for segments in [30, 40] {
+            let wide = TcpMetrics { initial_cwnd: Some(segments), ..TcpMetrics::default() };
+            let route = Route::new((device.peer, 32), tun.name()).with_tcp(wide.clone());
+            net.route(&route.only_from(device.address.into())).unwrap();
+            assert_eq!(net.tcp_to(device.peer.into(), Some(device.address.into())).unwrap(), wide);
+        }
+        assert_eq!(net.tcp_to(device.peer.into(), None).unwrap(), slow_start);
     });
 }
 

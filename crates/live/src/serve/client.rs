@@ -2,12 +2,13 @@
 
 use std::io;
 
-use base::{Chunk, Instant};
+use base::{Chunk, Duration, Instant};
 use bytes::BytesMut;
 use mio::net::TcpStream;
 use origin::{Behaviour, Connection, Protocol, Sniffed, Stats};
 
 use super::{Config, Content, Event};
+use crate::socket::tcp_flight;
 use crate::{Reactor, Stream, Wire, Written, tcp_stats};
 
 /// The first byte of a TLS handshake record (RFC 8446 §5.1).
@@ -34,6 +35,10 @@ struct Open<C: Content> {
     fault: Option<String>,
     /// When it last took or gave a byte, or an answer was made for it.
     moved: Instant,
+    /// The client keeps the connection's congestion window, of which the kernel tells only who asks.
+    keeps_cwnd: bool,
+    /// When to look at that again: all that was sent may have arrived by then.
+    look: Option<Instant>,
 }
 
 /// What a client needs next.
@@ -113,7 +118,7 @@ impl<C: Content> Client<C> {
             State::Fresh(_) | State::Securing(_) => Some(self.since + config.handshake_timeout),
             State::Open(open) => {
                 let silent = open.moved + config.idle_timeout;
-                Some(open.connection.poll_timeout().map_or(silent, |at| at.min(silent)))
+                [open.connection.poll_timeout(), open.look, Some(silent)].into_iter().flatten().min()
             }
             State::Leaving(..) => Some(self.since + config.grace),
             State::Gone => None,
@@ -200,7 +205,7 @@ impl<C: Content> Client<C> {
             Some(Sniffed::Spdy2) => Protocol::Spdy(config.spdy.make(spdy::Version::V2)),
             Some(Sniffed::Spdy3) => Protocol::Spdy(config.spdy.make(config.version_3)),
         };
-        self.open(Stream::Clear(tcp), &protocol, "http", now);
+        self.open(Stream::Clear(tcp), &protocol, "http", config, now);
         Ok(())
     }
 
@@ -225,12 +230,23 @@ impl<C: Content> Client<C> {
             Some(version) => Protocol::Spdy(config.spdy.make(version)),
             None => Protocol::HTTP1,
         };
-        self.open(stream, &protocol, "https", now);
+        self.open(stream, &protocol, "https", config, now);
         Ok(())
     }
 
-    fn open(&mut self, stream: Stream, protocol: &Protocol, scheme: &'static str, now: Instant) {
+    fn open(
+        &mut self,
+        stream: Stream,
+        protocol: &Protocol,
+        scheme: &'static str,
+        config: &Config,
+        now: Instant,
+    ) {
         let mut connection = Connection::new(protocol, scheme.into()).with_log();
+        let keeps_cwnd = config.kept_cwnd.is_some();
+        if let Some(most) = config.kept_cwnd {
+            connection = connection.with_kept_cwnd(most);
+        }
         if self.behaviour != Behaviour::default() {
             connection = connection.with_behaviour(now, self.behaviour);
         }
@@ -238,7 +254,8 @@ impl<C: Content> Client<C> {
             connection.shutdown();
         }
         let wire = Wire::new(stream);
-        self.state = State::Open(Box::new(Open { wire, connection, ended: false, fault: None, moved: now }));
+        let open = Open { wire, connection, ended: false, fault: None, moved: now, keeps_cwnd, look: None };
+        self.state = State::Open(Box::new(open));
     }
 
     /// Reads what there is and may be read, and writes what fits, until neither moves. Gives whether another turn is due.
@@ -323,6 +340,9 @@ impl<C: Content> Client<C> {
 /// What a connection may have brought in all before its leave is no longer waited for.
 const LEAVING_BYTES_MAX: u64 = 64 << 20;
 
+/// How soon the kernel is asked again whether all has arrived, at least.
+const LOOK_MIN: Duration = Duration::from_millis(1);
+
 /// Reads before other clients get their turn; with all of them it has one [`Wire::SHARE`] to write.
 const EXCHANGES: usize = 16;
 
@@ -331,13 +351,30 @@ impl<C: Content> Open<C> {
         let end = self.wire.stats().sent + Wire::SHARE;
         for _ in 0..EXCHANGES {
             let read = self.read(now, site)?;
-            let written = self.write(end.saturating_sub(self.wire.stats().sent), now, site)?;
+            let mut written = self.write(end.saturating_sub(self.wire.stats().sent), now, site)?;
+            if written == Written::All && self.tell_cwnd(now) {
+                written = self.write(end.saturating_sub(self.wire.stats().sent), now, site)?;
+            }
             // What was sent may make room for reading on, and what was read may have made something to send.
             if !read || written == Written::Share {
                 return Ok(written);
             }
         }
         Ok(Written::Share)
+    }
+
+    /// Has the client keep the congestion window, if it does and there is news of it; whether there is something to send then.
+    fn tell_cwnd(&mut self, now: Instant) -> bool {
+        self.look = None;
+        if !self.keeps_cwnd {
+            return false;
+        }
+        // A socket that does not tell has no news.
+        let Ok((stats, in_flight)) = tcp_flight(self.wire.stream().tcp()) else { return false };
+        if in_flight > 0 {
+            self.look = Some(now + stats.srtt.unwrap_or_default().max(LOOK_MIN));
+        }
+        self.connection.note_cwnd(stats.cwnd, in_flight)
     }
 
     /// Reads once, if the connection wants input. Gives whether anything came.

@@ -144,6 +144,30 @@ fn settings(
     Ok(())
 }
 
+/// Has the server at an address begin with so many segments: a rule and a route of its own. Says, in words, if the kernel has it otherwise.
+pub(super) fn begin_with(
+    link: &Link,
+    from: IpAddr,
+    segments: u32,
+    config: &tcp::Config,
+    kernel: &mut Kernel,
+) -> Result<Vec<String>, Error> {
+    let before = kernel.knobs.len();
+    let now = link.ends().near_addresses();
+    let to = now.into_iter().chain(link.ends().near_after()).filter(|to| to.is_ipv4() == from.is_ipv4());
+    for to in to {
+        let asked = TcpMetrics { initial_cwnd: Some(segments), ..metrics(config, to) };
+        let whole = if to.is_ipv6() { 128 } else { 32 };
+        let route = Route::new((to, whole), DEVICE).only_from(from).with_tcp(asked.clone());
+        link.far().route(&route)?;
+        let got = link.far().tcp_to(to, Some(from))?;
+        let figure = |tcp: TcpMetrics| tcp.initial_cwnd.map_or("the default".to_owned(), |v| v.to_string());
+        let name = format!("initcwnd from {from} to {to}");
+        kernel.knobs.push(Knob { end: "server", name, asked: figure(asked), got: figure(got) });
+    }
+    Ok(kernel.unmet(before).collect())
+}
+
 fn route(
     end: &'static str,
     net: &Net,
@@ -153,7 +177,7 @@ fn route(
 ) -> Result<(), Error> {
     let (asked, family) = (metrics(config, to.0), if to.0.is_ipv6() { "ipv6 " } else { "" });
     net.route(&Route::new(to, DEVICE).with_tcp(asked.clone()))?;
-    let got = net.tcp_to(to.0)?;
+    let got = net.tcp_to(to.0, None)?;
     let figure = |v: Option<u32>| v.map_or("the default".to_owned(), |v| v.to_string());
     let ms =
         |v: Option<Duration>| v.map_or("the default".to_owned(), |v| format!("{} ms", v.as_millis_f64()));

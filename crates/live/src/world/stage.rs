@@ -98,10 +98,7 @@ impl Stage {
         let (servers, servers_thread, pacing) =
             serve(&Arc::new(page.clone()), setup, seed, &link, &zone, acceptor, stats.clone())?;
         kernel.knobs.extend(pacing);
-        if setup.techniques.kept_cwnd.is_some() {
-            // The kernel sets it by route (`initcwnd`), for all connections of a server alike, and not once one is there.
-            unmet.push("no server begins with the congestion window that SETTINGS kept".into());
-        }
+        begin_with_kept_windows(page, setup, &zone, &link, &mut kernel, &mut unmet)?;
         let name_server = serve_names(setup, &link, &zone, &mut unmet)?;
         let none = || page.hosts.iter().map(|_| None);
         let mut stage = Self {
@@ -190,6 +187,41 @@ impl Stage {
         let upkeep = [browser, servers];
         Ok(Run { load, link: check, kernel, upkeep, unmet: self.unmet })
     }
+}
+
+/// The servers of which the browser has kept a congestion window begin with it, each by a route of its own. The kernel lets nobody set it
+/// once a connection is there, so that it is known beforehand what the browser will bring.
+fn begin_with_kept_windows(
+    page: &Page,
+    setup: &Setup,
+    zone: &Zone,
+    link: &Link,
+    kernel: &mut Kernel,
+    unmet: &mut Vec<String>,
+) -> Result<(), Error> {
+    for hosts in setup.servers(page) {
+        let hosts = || hosts.iter().map(|&host| &page.hosts[host as usize]);
+        let kept: BTreeSet<u32> = hosts().filter_map(|host| setup.brings_cwnd(page, host)).collect();
+        let (Some(&segments), Some(host)) = (kept.last(), hosts().next()) else { continue };
+        if kept.len() > 1 {
+            unmet
+                .push("a server of several hosts begins with the widest window that was kept for one".into());
+        }
+        if setup.secures(host) {
+            unmet.push("a kept window is there from the TLS handshake on, before SETTINGS bring it".into());
+        }
+        let Addresses { v4, v6 } = zone[&host.name];
+        let segments = segments.max(setup.server_tcp.initial_cwnd);
+        for address in [Some(v4.into()), v6.map(IpAddr::from)].into_iter().flatten() {
+            match kernel::begin_with(link, address, segments, &setup.server_tcp, kernel) {
+                Ok(other) => unmet.extend(other),
+                Err(e) => unmet.push(format!("no server begins with the window that SETTINGS kept: {e}")),
+            }
+        }
+    }
+    unmet.sort();
+    unmet.dedup();
+    Ok(())
 }
 
 fn is_resumed(mode: tls::Mode) -> bool {
@@ -338,6 +370,7 @@ fn serve(
         clients_max: usize::MAX,
         grace: Duration::ZERO,
         paced: setup.server_tcp.pacing,
+        kept_cwnd: setup.techniques.kept_cwnd,
         ..serve::Config::default()
     };
     let bind = || Server::bind_places(&places, config);

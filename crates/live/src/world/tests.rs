@@ -277,14 +277,38 @@ fn what_is_hinted_at_or_known_is_asked_for_early_and_once() {
     }
 }
 
+/// What the servers told at one visit they begin with at the next, each at its own address, and the kernel says so; a server of which nothing
+/// was kept begins as all do.
 #[test]
-fn a_kept_window_is_said_to_be_beyond_the_kernel() {
+fn a_window_that_was_kept_is_begun_with_where_it_was() {
     let (Some(world), page) = (world(), page()) else { return };
     let mut setup = setup(Transport::Spdy(spdy::Version::V3_1));
-    setup.techniques.kept_cwnd = Some(128);
+    setup.techniques.kept_cwnd = Some(64);
+    let first = world.load(&page, &setup, 1).unwrap();
+    assert_eq!((&first.load.outcome, first.unmet), (&Outcome::Complete, vec![]));
+    let told = first.load.memory.settings;
+    assert!(told.len() > 1, "{told:?}");
+    setup.memory.settings = told[..1].to_vec();
+    setup.memory.settings[0].settings[0].value = 40;
+    let (kept, other) = (&told[0].host, &told[1].host);
     let run = world.load(&page, &setup, 1).unwrap();
-    assert_eq!(run.load.outcome, Outcome::Complete);
-    assert_eq!(run.unmet, ["no server begins with the congestion window that SETTINGS kept"]);
+    assert_eq!((&run.load.outcome, &run.unmet), (&Outcome::Complete, &vec![]));
+    let knobs = run.kernel.knobs.iter().filter(|k| k.name.starts_with("initcwnd from "));
+    assert_eq!(
+        knobs.map(|k| (&*k.asked, &*k.got)).collect::<Vec<_>>(),
+        [("40", "40"); 2],
+        "in either network"
+    );
+    let cwnd = |run: &Run, url: &str| {
+        let of = |c: &&load::Connection| url.ends_with(&*page.hosts[c.record.host as usize].authority());
+        run.load.connections.iter().find(of).expect("it was connected to").server.cwnd
+    };
+    assert!(cwnd(&run, kept) >= 40, "{}", cwnd(&run, kept));
+    let initial = setup.server_tcp.initial_cwnd;
+    assert!(initial < 40 && cwnd(&run, other) >= initial);
+    setup.techniques.kept_cwnd = Some(20);
+    let bounded = world.load(&page, &setup, 1).unwrap();
+    assert!(bounded.kernel.knobs.iter().any(|k| k.name.starts_with("initcwnd from ") && k.got == "20"));
 }
 
 /// While a session is not read nothing of it comes, and then all does.

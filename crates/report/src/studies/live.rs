@@ -49,9 +49,6 @@ fn made_of(f: &Findings) -> String {
 
 /// How an arm was carried out, without markup.
 fn carried_out(arm: &ArmReport) -> String {
-    if let Some(why) = &arm.left_out {
-        return format!("left out: {why}");
-    }
     let cut = match (arm.made < arm.planned, arm.measured < arm.made) {
         (false, false) => String::new(),
         (_, false) => format!(", of {} planned", arm.planned),
@@ -76,10 +73,9 @@ fn unmet(f: &Findings) -> Vec<String> {
             by_what.entry(what).or_default().push((&arm.name, *loads));
         }
     }
-    let made = f.arms.iter().filter(|arm| arm.left_out.is_none()).count();
     let told = by_what.into_iter().map(|(what, arms)| {
         let loads: u64 = arms.iter().map(|(_, loads)| loads).sum();
-        match arms.len() == made {
+        match arms.len() == f.arms.len() {
             true => format!("in {loads} loads, of all arms: {what}"),
             false => {
                 let names: Vec<_> = arms.iter().map(|(name, _)| *name).collect();
@@ -201,13 +197,18 @@ mod tests {
             repeats: 1,
             ..Default::default()
         };
-        let unmet = ArmReport { unmet: vec![("no <such> TCP".into(), 2)], ..arm("with") };
-        let left_out = ArmReport { left_out: Some("it cannot".into()), ..arm("without") };
+        let without = |what: &[(&str, u64)], name| ArmReport {
+            unmet: what.iter().map(|(what, loads)| ((*what).into(), *loads)).collect(),
+            ..arm(name)
+        };
         Findings {
             modelled: ours.clone(),
             live: std::iter::once(Some(170.0)).chain(ours[1..].iter().copied()).collect(),
             pictures: Default::default(),
-            arms: vec![unmet, left_out],
+            arms: vec![
+                without(&[("no <such> TCP", 2), ("no SYN", 1)], "with"),
+                without(&[("no <such> TCP", 2)], "without"),
+            ],
             planned: 4,
             made: 3,
             cut: Some(Cut::Interrupt),
@@ -237,11 +238,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_live_world_left_out_and_did_not_have_is_said_of_each_arm() {
+    fn what_the_live_world_did_not_have_is_said_of_each_arm() {
         let text = markdown(&findings());
         assert!(text.contains("| 2 of 60 loads |"), "{text}");
-        assert!(text.contains("- in 2 loads, of all arms: no <such> TCP"), "{text}");
-        assert!(text.contains("left out: it cannot"));
+        assert!(text.contains("- in 4 loads, of all arms: no <such> TCP"), "{text}");
+        assert!(text.contains("- in 1 loads, of with: no SYN"), "{text}");
         assert!(render(&findings(), "a < b").contains("no &lt;such&gt; TCP"));
         assert!(render(&findings(), "a < b").contains("<pre>a &lt; b</pre>"));
     }
