@@ -69,6 +69,8 @@ pub enum Route {
     Longer(Duration),
     /// Nowhere: what is sent is lost, and nobody says so.
     Lost,
+    /// As the other, but the servers do not listen there: their hosts answer with a RST.
+    Refused,
 }
 
 impl Ipv6 {

@@ -95,7 +95,7 @@ impl Way {
         let (detour, lost) = match ipv6.map(|ipv6| ipv6.route) {
             Some(load::Route::Longer(detour)) => (detour, false),
             Some(load::Route::Lost) => (Duration::ZERO, true),
-            Some(load::Route::Same) | None => (Duration::ZERO, false),
+            Some(load::Route::Same | load::Route::Refused) | None => (Duration::ZERO, false),
         };
         let own = Self { distance: extra / 2, ..Self::default() };
         [own, Self { distance: (extra + detour) / 2, lost, ..Self::default() }]
@@ -393,7 +393,8 @@ impl<'p> World<'p> {
             ipv6,
         };
         let waits = self.setup.techniques.handshakes == client::Handshakes::WaitForSession;
-        if self.faults.refuses(&self.page.hosts[host as usize].name, entry.dialled) {
+        let nobody = ipv6 && self.setup.ipv6.as_ref().is_some_and(|ipv6| ipv6.route == load::Route::Refused);
+        if nobody || self.faults.refuses(&self.page.hosts[host as usize].name, entry.dialled) {
             connection.server.over = true;
             connection.server.tcp.abort(); // it answers every segment with a RST now
         }

@@ -52,6 +52,15 @@ fn without_the_rule_a_family_that_is_lost_takes_the_page_along() {
 }
 
 #[test]
+fn a_family_that_is_refused_costs_a_round_trip_with_the_rule_and_the_page_without() {
+    let (plt, load) = load(Route::Refused, Some(HappyEyeballs::RFC_8305));
+    assert!((plt - 300.0).abs() < 1.0, "{plt}");
+    assert_eq!((load.connections.len(), carried_by(&load)), (2, "10.0.0.1"));
+    let (_, without) = self::load(Route::Refused, None);
+    assert!(matches!(without.outcome, Outcome::Incomplete(_)), "{:?}", without.outcome);
+}
+
+#[test]
 fn a_family_that_is_farther_loses_once_it_is_farther_than_the_delay() {
     let (plt, near) = load(Route::Longer(ms(100)), Some(HappyEyeballs::RFC_8305));
     assert!((plt - 400.0).abs() < 1.0, "two longer round trips: {plt}");

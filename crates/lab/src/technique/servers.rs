@@ -55,7 +55,7 @@ pub(super) fn idle_text(idle: Idle) -> String {
     }
 }
 
-/// `same`, `lost` or milliseconds; and which, if not all.
+/// `same`, `lost`, `refused` or milliseconds; and which, if not all.
 pub(super) fn read_ipv6(text: &str) -> Option<Ipv6> {
     let (route, which) = text
         .split_once(':')
@@ -63,6 +63,7 @@ pub(super) fn read_ipv6(text: &str) -> Option<Ipv6> {
     let route = match route {
         "same" => Route::Same,
         "lost" => Route::Lost,
+        "refused" => Route::Refused,
         longer => Route::Longer(ms(longer.parse().ok().filter(|ms| *ms > 0.0 && *ms <= MS_MAX)?)),
     };
     Some(Ipv6 { which: which?, route })
@@ -72,6 +73,7 @@ pub(super) fn ipv6_text(ipv6: &Ipv6) -> String {
     let route = match ipv6.route {
         Route::Same => "same".to_owned(),
         Route::Lost => "lost".to_owned(),
+        Route::Refused => "refused".to_owned(),
         Route::Longer(by) => by.as_millis_f64().to_string(),
     };
     match &ipv6.which {
@@ -93,5 +95,25 @@ fn which_text(which: &Which) -> String {
     match which {
         Which::Share(share) => share.to_string(),
         Which::Hosts(hosts) => hosts.join(","),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_of_a_family_is_written_as_it_is_read() {
+        let route = |text: &str| read_ipv6(text).map(|ipv6| (ipv6.route, ipv6_text(&ipv6)));
+        let longer = Route::Longer(ms(12.5));
+        for (text, way) in [
+            ("same", Route::Same),
+            ("lost:0.5", Route::Lost),
+            ("refused:a.example", Route::Refused),
+            ("12.5", longer),
+        ] {
+            assert_eq!(route(text), Some((way, text.to_owned())));
+        }
+        assert_eq!(route("refuse"), None);
     }
 }

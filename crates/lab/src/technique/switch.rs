@@ -66,8 +66,8 @@ pub(super) const SWITCHES: [Switch; 35] = [
     },
     Switch {
         name: "ipv6",
-        values: "=same|lost|MS[:SHARE|HOST,HOST…]",
-        about: "servers (all unless set) have an address of IPv6, tried first: as near, never answering, or so much farther",
+        values: "=same|lost|refused|MS[:SHARE|HOST,HOST…]",
+        about: "servers (all unless set) have an address of IPv6, tried first: as near, never answering, refusing, or so much farther",
     },
     Switch {
         name: "retry",

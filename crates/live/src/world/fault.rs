@@ -30,8 +30,8 @@ pub(super) struct Misfortune<'s> {
     dialled: Vec<u32>,
     /// When the navigation began, on the emulator's clock.
     start: Instant,
-    /// Nothing that is sent over IPv6 arrives.
-    loses_ipv6: bool,
+    /// How the network carries IPv6.
+    ipv6: Option<Route>,
     /// The client has gone over to another network.
     moved: bool,
     /// The change of networks that is to come.
@@ -47,7 +47,7 @@ impl<'s> Misfortune<'s> {
             faults: stage.faults().clone(),
             dialled: vec![0; hosts],
             start: Instant::ZERO,
-            loses_ipv6: setup.ipv6.as_ref().is_some_and(|ipv6| ipv6.route == Route::Lost),
+            ipv6: setup.ipv6.as_ref().map(|ipv6| ipv6.route),
             moved: false,
             network_change: setup.faults.network_change.as_ref(),
             restart: setup.faults.restart.map(|at| Instant::ZERO + at),
@@ -68,7 +68,8 @@ impl<'s> Misfortune<'s> {
     /// Begins to connect to a host, by its index and name.
     pub fn dial(&mut self, (host, name): (u32, &str), to: SocketAddr) -> io::Result<TcpStream> {
         let n = &mut self.dialled[host as usize];
-        let fate = fate(&self.faults, name, *n, self.start, self.loses_ipv6 && to.is_ipv6());
+        let route = self.ipv6.filter(|_| to.is_ipv6()).unwrap_or(Route::Same);
+        let fate = fate(&self.faults, name, *n, self.start, route);
         *n += 1;
         if fate == Fate::default() {
             return TcpStream::connect(to);
@@ -101,12 +102,15 @@ impl<'s> Misfortune<'s> {
     }
 }
 
-/// What becomes of the `n`-th connection to the host called `name`, where the navigation began at `start`; all is lost on the way if
-/// `lost` says so.
-fn fate(faults: &Faults, name: &str, n: u32, start: Instant, lost: bool) -> Fate {
-    let vanishes = faults.vanishes(name).map(|at| start + at.since(Instant::ZERO));
-    let gone = if lost { Some(Instant::ZERO) } else { vanishes };
-    Fate { refused: faults.refuses(name, n), gone }
+/// What becomes of the `n`-th connection to the host called `name`, where the navigation began at `start` and its family's way is `route`.
+fn fate(faults: &Faults, name: &str, n: u32, start: Instant, route: Route) -> Fate {
+    let gone = faults.vanishes(name).map(|at| start + at.since(Instant::ZERO));
+    let fate = Fate { refused: faults.refuses(name, n), gone };
+    match route {
+        Route::Same | Route::Longer(_) => fate,
+        Route::Lost => Fate { gone: Some(Instant::ZERO), ..fate },
+        Route::Refused => Fate { refused: true, ..fate },
+    }
 }
 
 impl Running<'_, '_> {
@@ -215,10 +219,11 @@ mod tests {
         for n in 0..20 {
             let gone = Some(Instant::from_nanos(300_000_007));
             let refused = faults.refuses("a.example", n);
-            assert_eq!(fate(&faults, "a.example", n, start, false), Fate { refused, gone });
-            assert_eq!(fate(&faults, "b.example", n, start, false), Fate::default());
+            assert_eq!(fate(&faults, "a.example", n, start, Route::Same), Fate { refused, gone });
+            assert_eq!(fate(&faults, "a.example", n, start, Route::Refused), Fate { refused: true, gone });
+            assert_eq!(fate(&faults, "b.example", n, start, Route::Longer(at)), Fate::default());
             let lost = Fate { refused: false, gone: Some(Instant::ZERO) };
-            assert_eq!(fate(&faults, "b.example", n, start, true), lost);
+            assert_eq!(fate(&faults, "b.example", n, start, Route::Lost), lost);
         }
     }
 }

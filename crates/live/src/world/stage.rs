@@ -246,7 +246,7 @@ fn addresses(page: &Page, setup: &Setup, ends: &Ends) -> Zone {
 fn distances(page: &Page, setup: &Setup, zone: &Zone) -> Vec<DelayTo> {
     let detour = match setup.ipv6.as_ref().map(|ipv6| ipv6.route) {
         Some(load::Route::Longer(detour)) => detour,
-        Some(load::Route::Same | load::Route::Lost) | None => Duration::ZERO,
+        Some(load::Route::Same | load::Route::Lost | load::Route::Refused) | None => Duration::ZERO,
     };
     let mut delays = Vec::new();
     for (host, extra) in page.hosts.iter().zip(setup.distances(page)) {

@@ -143,6 +143,19 @@ fn a_host_that_refuses_refuses_both_families() {
     assert_eq!(Some(second.opened), first.closed, "at once");
 }
 
+/// The emulator answers for hosts that do not listen at their address of IPv6: a round trip, and the other is tried at once.
+#[test]
+fn a_family_that_is_refused_costs_a_round_trip() {
+    let Some(world) = world_of_both() else { return };
+    let patient = HappyEyeballs { attempt_delay: Duration::from_secs(10), ..HappyEyeballs::RFC_8305 };
+    let run = world.load(&page_of_two(), &setup_of(Route::Refused, Some(patient)), 1).unwrap();
+    assert_complete(&page_of_two(), &run);
+    assert_eq!((tried(&run.load, 0), carried_by(&run.load)), (vec![V6, V4], V4));
+    let [first, second] = [&run.load.connections[0].record, &run.load.connections[1].record];
+    assert!(second.opened.since(first.opened) >= ms(20));
+    assert_eq!((first.connected, Some(second.opened)), (None, first.closed));
+}
+
 /// What one host answers once is answered once, by whichever address it is asked.
 #[test]
 fn a_host_of_two_addresses_is_one_server() {
