@@ -23,7 +23,8 @@ pub const FAR_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1)
 /// Addresses of servers, all at the far end, and the length of their prefix. Those that a [`load::Setup`] makes up are among them.
 pub const SERVERS_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 96);
 
-/// What makes IPv6 silent, and the values. Of these the last has all the others follow; they say so again for whatever makes it otherwise.
+/// What makes IPv6 silent, and the values. The last alone is enough, and has to be there; the others are for whoever adds an address that
+/// these do not know of.
 const SILENT: [(&str, &str); 5] = [
     ("accept_ra", "0"),
     ("autoconf", "0"),
