@@ -1,6 +1,6 @@
 //! What breaks: connections that are cut off, a network that is left, an application that ends and begins again.
 
-use base::Instant;
+use base::{Duration, Instant};
 use client::ConnectionId;
 use link::{Path, PathStats};
 
@@ -80,26 +80,17 @@ impl World<'_> {
         let before = std::mem::replace(&mut self.up, fresh(&change.up, "link.up"));
         self.past.up = *before.stats();
         self.past.stranded = self.connections.len() as u32;
-        self.names = self.fresh_names();
+        let names = std::mem::replace(&mut self.names, Names::new(change.dns, Duration::ZERO, 0));
+        self.names = names.moved(change.dns, change.up.delay + change.down.delay);
         self.browser.handle_network_change(self.now);
         self.pump();
-    }
-
-    /// Look-ups on the network that there is now, none of which has been made.
-    fn fresh_names(&self) -> Names {
-        let (setup, change) = (self.setup, &self.setup.faults.network_change);
-        let (dns, up, down) = match change.as_ref().filter(|change| Instant::ZERO + change.at <= self.now) {
-            Some(change) => (change.dns, &change.up, &change.down),
-            None => (setup.dns, &setup.up, &setup.down),
-        };
-        Names::new(dns, up.delay + down.delay, self.page.hosts.len())
     }
 
     /// The application is gone, and so are its connections; another one begins with what it has left.
     pub(crate) fn restart(&mut self) {
         let next = browser(self.page, self.setup);
         self.past.application.end(self.now, &mut self.browser, next);
-        self.names = self.fresh_names();
+        self.names.forget_all();
         for id in 0..self.connections.len() as u32 {
             let end = &mut self.connections[id as usize].client;
             if !end.over {

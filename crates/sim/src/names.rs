@@ -72,6 +72,24 @@ impl Names {
         Self { think, dns, asked: vec![[Asked::default(); 2]; hosts] }
     }
 
+    /// On another network, of which this is said likewise: what is open there is asked for when it would have been asked for again, as if it
+    /// never had been; and what is known is not.
+    pub(crate) fn moved(mut self, dns: Duration, round_trip: Duration) -> Self {
+        let asked = self.asked.iter_mut().flatten();
+        asked.for_each(|asked| *asked = Asked { over: asked.over, ..Asked::default() });
+        Self { asked: self.asked, ..Self::new(dns, round_trip, 0) }
+    }
+
+    /// Nobody waits for an answer any more.
+    pub(crate) fn forget_all(&mut self) {
+        self.asked.iter_mut().flatten().for_each(|asked| *asked = Asked { over: true, ..Asked::default() });
+    }
+
+    /// Whether it was asked for on this network, by whoever asks now.
+    pub(crate) fn is_asked(&mut self, query: Query) -> bool {
+        self.asked(query).times > 0
+    }
+
     fn asked(&mut self, query: Query) -> &mut Asked {
         &mut self.asked[query.host as usize][query.family as usize]
     }
@@ -176,6 +194,33 @@ mod tests {
         assert_eq!(names.go_on(again + PATIENCE / 2, FIRST), Step::Done);
         assert_eq!(names.go_on(again + PATIENCE, FIRST), Step::Ask(again + PATIENCE * 2));
         assert!(names.take(FIRST));
+    }
+
+    /// An answer that is on its way to an address of old is none.
+    #[test]
+    fn on_another_network_what_is_open_is_asked_anew_and_what_is_known_when_it_is_wanted() {
+        let (known, open) = (FIRST, Query { family: Family::V6, ..FIRST });
+        let mut names = names(20);
+        let again = Instant::ZERO + PATIENCE;
+        assert_eq!([known, open].map(|query| names.begin(Instant::ZERO, query)), [Step::Ask(again); 2]);
+        assert!(names.take(known));
+        let mut names = names.moved(Duration::from_millis(500), Duration::from_millis(300));
+        assert_eq!(names.answer_at(Instant::ZERO), Instant::ZERO + Duration::from_millis(200));
+        assert!(!names.is_asked(known) && !names.is_asked(open));
+        assert_eq!(names.go_on(again, known), Step::Done, "nobody has asked for it again");
+        assert_eq!(names.go_on(again, open), Step::Ask(again + PATIENCE));
+        assert_eq!(names.begin(again, known), Step::Ask(again + PATIENCE));
+        assert!(names.is_asked(open) && names.take(open) && names.take(known));
+    }
+
+    #[test]
+    fn who_begins_anew_waits_for_no_answer_of_old() {
+        let mut names = names(20);
+        names.begin(Instant::ZERO, FIRST);
+        names.forget_all();
+        assert!(!names.is_asked(FIRST) && !names.take(FIRST));
+        assert_eq!(names.go_on(Instant::ZERO + PATIENCE, FIRST), Step::Done);
+        assert_eq!(names.begin(Instant::ZERO, FIRST), Step::Ask(Instant::ZERO + PATIENCE));
     }
 
     #[test]

@@ -249,6 +249,8 @@ impl<'p> World<'p> {
                     self.pump();
                 }
             }
+            // It goes to whoever has asked: an address that the client has had is nobody's.
+            Event::NameServer(query) if !self.names.is_asked(query) => {}
             Event::NameServer(query) => {
                 let address = self.address_of(query);
                 let len = answer_len(&self.page.hosts[query.host as usize].name, address);

@@ -32,7 +32,7 @@ pub(in crate::study) fn measure(arms: &[ArmLoads]) -> Measured {
     let theirs = of(&|cell| one_of_32(cell) && cell.client != OURS);
     let ours = of(&|cell| cell.client == OURS);
     let passing = of(&|cell| cell.client == OURS && cell.pages == STYLES && cell.fault != "vanish");
-    let doubled = |loads: &[&Sample]| loads.iter().map(|s| f64::from(s.fate.doubled)).sum::<f64>();
+    let doubled = |loads: &[&Sample]| loads.iter().map(|s| u64::from(s.fate.doubled)).sum::<u64>() as f64;
     let measured = vec![
         ("browsers_not_whole_pct", pct(&theirs, |s| plt(s).is_none())),
         ("ours_shown_pct", pct(&passing, |s| !s.fate.broken)),
