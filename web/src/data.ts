@@ -208,6 +208,29 @@ export interface Shown {
   runs: [number, number | null][];
   requests: Request[];
   connections: Connection[];
+  /** What the browser knew of the page's hosts, if it goes by that. */
+  known?: KnownHost[];
+}
+
+/** What the browser knew of a host when the load began. */
+export interface KnownHost {
+  /** Its origin. */
+  host: string;
+  estimates: {
+    by: "learned" | "successor";
+    /** Learned: connections; successor: the share of visits that used the host. */
+    expected: number;
+    /** Connections that are opened ahead of need. */
+    opens: number;
+    /** Whether at least the name is looked up. */
+    resolves: boolean;
+  }[];
+  pipelining?: {
+    standing: "red" | "yellow" | "green";
+    is_proven: boolean;
+    penalty: number;
+    classes: Record<string, number>;
+  };
 }
 
 export interface PageDetail {

@@ -5,6 +5,7 @@ import { pageName, type Overview, type PageDetail, type Shown } from "./data.ts"
 import { h, type Child } from "./dom.ts";
 import { figures } from "./figures.ts";
 import { bytes, plural, protocol } from "./format.ts";
+import { knowledge } from "./known.ts";
 import { assumptions, swatch } from "./parts.ts";
 import { KINDS, PHASES, kindColor } from "./phases.ts";
 import type { State } from "./state.ts";
@@ -53,6 +54,7 @@ export class PageView {
         h("div", { class: "bar legendbar" }, this.buttons, this.reset, h("span", { class: "muted" }, hint)),
       some && legend(this.chosen.some((shown) => shown.connections.some((c) => c.purpose !== null))),
       this.drawings,
+      knowledge(this.chosen, this.names),
       h("section", {}, assumptions(detail.assumptions)),
       this.dock,
     );

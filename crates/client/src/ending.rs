@@ -74,9 +74,7 @@ impl Client {
         }
         let was_connecting = connection.state == State::Connecting;
         let host = connection.record.host;
-        if self.pipelines(host) {
-            self.break_pipeline(now, id, why, false);
-        }
+        self.break_pipeline(now, id, why, false);
         let connection = &mut self.connections[id as usize];
         let unsent = connection.unsent();
         let active = std::mem::take(&mut connection.active);

@@ -35,6 +35,8 @@ pub const PROBLEMS: &str = "problems.jsonl";
 pub const LIVE: &str = "live.jsonl";
 /// [`crate::trouble::TroublesRow`]s, of a run in which things break or a browser tries again.
 pub const TROUBLES: &str = "troubles.jsonl";
+/// [`crate::topology::KnownRow`]s, of a run whose browser goes by what it has learned.
+pub const KNOWN: &str = "known.jsonl";
 /// The [`crate::summary::Summary`].
 pub const SUMMARY: &str = "summary.json";
 
@@ -73,6 +75,8 @@ pub struct Rendered {
     pub live: Vec<u8>,
     /// Its line in `troubles.jsonl`; of no use where there is no such file.
     pub troubles: Vec<u8>,
+    /// Its line in `known.jsonl`, likewise.
+    pub known: Vec<u8>,
 }
 
 /// A run folder open for appending.
@@ -87,6 +91,8 @@ pub struct Folder {
     live: Option<File>,
     /// Where there may be any.
     troubles: Option<File>,
+    /// Where the browser goes by what it has learned.
+    known: Option<File>,
 }
 
 impl Folder {
@@ -108,9 +114,7 @@ impl Folder {
         write(dir, ENVIRONMENT, &json(env))?;
         write(dir, PAGES, &lines(pages.rows()))?;
         write(dir, PROBLEMS, &lines(pages.problems.iter()))?;
-        for rows in
-            [LOADS, REQUESTS, CONNECTIONS].into_iter().chain(live_file(plan)).chain(troubles_file(plan))
-        {
+        for rows in [LOADS, REQUESTS, CONNECTIONS].into_iter().chain(beside(plan)) {
             write(dir, rows, b"")?;
         }
         write(dir, PLAN, plan.emit().as_bytes())?;
@@ -167,6 +171,7 @@ impl Folder {
             connections: append(CONNECTIONS)?,
             live: live_file(plan).map(append).transpose()?,
             troubles: troubles_file(plan).map(append).transpose()?,
+            known: known_file(plan).map(append).transpose()?,
         })
     }
 
@@ -187,6 +192,7 @@ impl Folder {
             Some((&mut self.connections, CONNECTIONS, &rows.connections)),
             self.live.as_mut().map(|file| (file, LIVE, &rows.live)),
             self.troubles.as_mut().map(|file| (file, TROUBLES, &rows.troubles)),
+            self.known.as_mut().map(|file| (file, KNOWN, &rows.known)),
             Some((&mut self.loads, LOADS, &rows.load)),
         ];
         for (file, name, bytes) in files.into_iter().flatten() {
@@ -253,13 +259,22 @@ fn troubles_file(plan: &Plan) -> Option<&'static str> {
     plan.techniques.iter().any(Technique::makes_trouble).then_some(TROUBLES)
 }
 
+/// The file that a run has if its browser goes by what it has learned.
+fn known_file(plan: &Plan) -> Option<&'static str> {
+    plan.techniques.iter().any(Technique::learns).then_some(KNOWN)
+}
+
+/// The files with one row a load that a run has beyond its loads.
+fn beside(plan: &Plan) -> impl Iterator<Item = &'static str> {
+    [live_file(plan), troubles_file(plan), known_file(plan)].into_iter().flatten()
+}
+
 /// Cuts the files of rows behind the last load that all of them hold whole, and returns how many remain.
 fn cut(dir: &Path, plan: &Plan, keys: impl Iterator<Item = Key>) -> Result<u64, Error> {
     let mut loads = Whole::open(dir, LOADS)?;
     let mut requests = Whole::open(dir, REQUESTS)?;
     let mut connections = Whole::open(dir, CONNECTIONS)?;
-    let beside = live_file(plan).into_iter().chain(troubles_file(plan));
-    let mut beside = beside.map(|name| Whole::open(dir, name)).collect::<Result<Vec<_>, _>>()?;
+    let mut beside = beside(plan).map(|name| Whole::open(dir, name)).collect::<Result<Vec<_>, _>>()?;
     let mut done = 0;
     for key in keys {
         let Some(load) = loads.next::<LoadRow>()? else { break };

@@ -16,6 +16,7 @@ use crate::setting::{
     Congestion, HostRtt, Pacing, RecordSizing, Spdy, Stack, Think, Tls, TlsScope, WindowScaling, ms,
 };
 use crate::technique::{self, Technique};
+use crate::topology;
 use crate::trouble;
 
 /// What the virtual world is set up with for `network`. Reads its traces, if it has any.
@@ -125,6 +126,7 @@ pub fn render(key: &Key, seed: u64, setup: &load::Setup, page: &Page, load: &loa
     let requests = requests(key, page, load);
     let mut out = Rendered::default();
     emit(&trouble::row(key, page, load), &mut out.troubles);
+    emit(&topology::known(key, setup, page), &mut out.known);
     emit(&load_row(key, seed, page, load, &requests), &mut out.load);
     requests.iter().for_each(|row| emit(row, &mut out.requests));
     for connection in &load.connections {

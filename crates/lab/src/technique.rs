@@ -433,6 +433,14 @@ impl Technique {
                 | Technique::Retry(_)
         )
     }
+
+    /// Whether a browser with it goes by what it has learned of hosts.
+    pub(crate) fn learns(&self) -> bool {
+        matches!(
+            self,
+            Technique::Preconnect(Preconnect::Learned | Preconnect::Successor) | Technique::Pipelining(_)
+        )
+    }
 }
 
 /// Puts what breaks into a load's setup.

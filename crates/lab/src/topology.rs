@@ -17,15 +17,19 @@ mod view;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use client::{Preconnect, Purpose};
+use client::{Preconnect, Purpose, Standing};
 use load::{Load, Memory, Setup};
 use page::Page;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::plan::Plan;
 use crate::technique::{self, Technique};
 
-pub use view::{Estimate, HostView, PageView, StandingView, Topology, VisitView};
+pub(crate) use view::known;
+pub use view::{
+    Estimate, HostView, KnownHost, KnownRow, PageView, Predictor, StandingView, Topology, VisitView,
+};
 
 /// The most pages of whose hosts counts are kept: as many as the predictors know.
 const PAGES_MAX: usize = 100;
@@ -38,6 +42,49 @@ const VISITS_MAX: usize = 200;
 
 /// The most hosts whose standing is kept.
 const STANDINGS_MAX: usize = 5_000;
+
+/// A [`Standing`], as files have it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Colour {
+    /// Not trusted.
+    Red,
+    /// Trusted with one trial.
+    Yellow,
+    /// Trusted.
+    Green,
+}
+
+impl Colour {
+    /// As files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Colour::Red => "red",
+            Colour::Yellow => "yellow",
+            Colour::Green => "green",
+        }
+    }
+}
+
+impl From<Standing> for Colour {
+    fn from(standing: Standing) -> Self {
+        match standing {
+            Standing::Red => Colour::Red,
+            Standing::Yellow => Colour::Yellow,
+            Standing::Green => Colour::Green,
+        }
+    }
+}
+
+impl From<Colour> for Standing {
+    fn from(colour: Colour) -> Self {
+        match colour {
+            Colour::Red => Standing::Red,
+            Colour::Yellow => Standing::Yellow,
+            Colour::Green => Standing::Green,
+        }
+    }
+}
 
 /// What a client keeps between runs.
 #[derive(Clone, PartialEq, Default, Debug)]
@@ -167,11 +214,14 @@ fn visit(plan: &Plan, page: &Page, setup: &Setup, state: &mut State) {
     state.memory.checked.extend(setup.memory.checked);
 }
 
+/// The origin of a host, as the predictors write it.
+fn origin(setup: &Setup, page: &Page, host: u32) -> String {
+    let host = &page.hosts[host as usize];
+    format!("{}://{}", if setup.secures(host) { "https" } else { "http" }, host.name)
+}
+
 fn record(state: &mut State, page: &Page, setup: &Setup, load: &Load) {
-    let origin = |host: u32| {
-        let host = &page.hosts[host as usize];
-        format!("{}://{}", if setup.secures(host) { "https" } else { "http" }, host.name)
-    };
+    let origin = |host: u32| origin(setup, page, host);
     let mut tally = Tally::default();
     let entry = state.page(&origin(page.resources[0].host));
     for (request, resource) in load.requests.iter().zip(&page.resources) {

@@ -9,6 +9,7 @@ use lab::plan::{FORMAT, Plan};
 use lab::result::{ConnectionRow, LoadOutcome, LoadRow, rows};
 use lab::setting::Compute;
 use lab::summary::Summary;
+use lab::topology::KnownRow;
 
 struct Raced {
     dir: PathBuf,
@@ -173,6 +174,33 @@ fn a_fault_that_no_page_can_have_is_refused_with_what_it_was() {
     });
     let said = asked.err().and_then(|e| e.downcast::<String>().ok()).expect("refused");
     assert!(said.contains("'fault=hang:nobody.example' has nothing to act on"), "{said}");
+}
+
+/// A browser that goes by what it has learned says before each load what that is, and opens as much.
+#[test]
+fn what_a_browser_knew_stands_beside_what_it_opened() {
+    let techniques = ["preconnect=learned", "pipelining", "visits=3"];
+    let raced = race_with("known", &["seed"], 1, &Overrides::default(), (&techniques, 2));
+    let known: Vec<KnownRow> =
+        rows(&raced.dir.join(folder::KNOWN)).unwrap().collect::<Result<_, _>>().unwrap();
+    let connections = rows(&raced.dir.join(folder::CONNECTIONS)).unwrap();
+    let connections: Vec<ConnectionRow> = connections.collect::<Result<_, _>>().unwrap();
+    assert!(raced.loads().iter().map(|load| &load.key).eq(known.iter().map(|row| &row.key)), "one a load");
+    for KnownRow { key, hosts } in &known {
+        let [document, ..] = &hosts[..] else { panic!("{key:?}: three visits have taught it nothing") };
+        let opens = document.estimates[0].opens;
+        let host = document.host.split_once("://").unwrap().1;
+        let own = connections.iter().filter(|c| c.key == *key && c.host == host);
+        let before =
+            own.filter(|c| c.opened_us < 300_000 && c.purpose.as_deref() == Some("speculative")).count();
+        // The document takes one of them. One session is enough, whatever is expected.
+        let as_known = if key.transport == "http1" { before == opens as usize - 1 } else { before <= 1 };
+        assert!(as_known, "{key:?}: {before} opened, for {opens}");
+        let trusted = hosts.iter().filter(|host| host.pipelining.is_some()).count();
+        assert_eq!(trusted > 0, key.transport == "http1", "{key:?}: {trusted} hosts were trusted or not");
+    }
+    let plain = race("unknown", &["seed"], 1, &Overrides::default());
+    assert!(!plain.dir.join(folder::KNOWN).exists());
 }
 
 /// What is said of connections that nobody had asked for is what their own rows say.

@@ -5,8 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use lab::Error;
+use lab::folder::KNOWN;
 use lab::result::{AssumptionRow, ConnectionRow, Key, LoadOutcome, LoadRow, PageRow, RequestRow, rows};
 use lab::summary::{Summary, Unit};
+use lab::topology::{KnownHost, KnownRow};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -96,6 +98,9 @@ struct Shown {
     runs: Vec<(u32, Option<u64>)>,
     requests: Requests,
     connections: Connections,
+    /// What the browser knew of the page's hosts, if it goes by that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<Vec<KnownHost>>,
 }
 
 type Figure = fn(&LoadRow) -> Option<u64>;
@@ -121,7 +126,7 @@ const FIGURES: [(&str, Figure); 16] = [
 ];
 
 /// Takes what the page shows out of the run folder `run_dir`: `summary.json`, `plan.toml`, `environment.json`, and the
-/// rows of pages, loads, requests and connections.
+/// rows of pages, loads, requests and connections, and of what the browser knew where there are any.
 ///
 /// Of requests and connections only those of the loads shown are held; the files may be larger than memory.
 pub fn read(run_dir: &Path) -> Result<Report, Error> {
@@ -144,6 +149,12 @@ pub fn read(run_dir: &Path) -> Result<Report, Error> {
     }
     for row in rows(&run_dir.join("connections.jsonl"))? {
         details.push_connection(&index, row?);
+    }
+    let known = run_dir.join(KNOWN);
+    if known.exists() {
+        for row in rows(&known)? {
+            details.push_known(&index, row?);
+        }
     }
     let overview = Overview {
         seed: summary.seed.to_string(),
@@ -309,6 +320,7 @@ impl Details {
                     runs,
                     requests: Requests::default(),
                     connections: Connections::default(),
+                    known: None,
                 });
                 slot
             }));
@@ -327,6 +339,12 @@ impl Details {
     fn push_request(&mut self, index: &Index, row: RequestRow) {
         if let Some((resources, shown)) = self.find(index, &row.key) {
             shown.requests.push(resources.intern(&row), row);
+        }
+    }
+
+    fn push_known(&mut self, index: &Index, row: KnownRow) {
+        if let Some((_, shown)) = self.find(index, &row.key) {
+            shown.known = Some(row.hosts);
         }
     }
 

@@ -12,7 +12,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use common::{Dir, REQUESTS, run_folder};
+use common::{Dir, NETWORK, REQUESTS, RUNS, TRANSPORTS, page_id, run_folder};
+use lab::result::Key;
+use lab::topology::{Colour, Estimate, KnownHost, KnownRow, Predictor, StandingView};
 
 /// How long a browser may take, starting included.
 const TIME_MAX: Duration = Duration::from_secs(60);
@@ -135,6 +137,41 @@ fn a_link_leads_to_a_page_and_a_network() {
     assert!(drawn.dom.contains("data-view=\"waterfall\"") && drawn.dom.contains("data-view=\"connections\""));
     assert_eq!(drawn.count("class=\"connection unasked wasted\""), 1, "one that was opened for nothing");
     assert!(drawn.dom.contains("no request had asked for it"), "and the legend says what that is");
+    assert!(!drawn.dom.contains("id=\"known\""), "nobody goes by what was learned");
+}
+
+#[test]
+fn what_the_browser_knew_stands_beside_what_it_opened() {
+    let dir = run_folder("known", 1);
+    let mut known = Vec::new();
+    for transport in TRANSPORTS {
+        for run in 0..RUNS {
+            let key = Key { page: page_id(0), network: NETWORK.into(), transport: transport.into(), run };
+            let learned = Estimate { by: Predictor::Learned, expected: 1.7, opens: 2, resolves: true };
+            let trust = StandingView {
+                standing: Colour::Red,
+                is_proven: false,
+                penalty: 60,
+                classes: [("image".to_owned(), 250)].into(),
+            };
+            let host = KnownHost {
+                host: "http://www.example".into(),
+                estimates: vec![learned],
+                pipelining: (transport == "http1").then_some(trust),
+            };
+            lab::result::emit(&KnownRow { key, hosts: vec![host] }, &mut known);
+        }
+    }
+    fs::write(dir.path().join(lab::folder::KNOWN), known).unwrap();
+    let Some(drawn) = open(&url(&report::write(dir.path()).unwrap(), "#page=page-0&network=seed")) else {
+        return;
+    };
+    drawn.assert_whole();
+    let row = drawn.dom.split("id=\"known\"").nth(1).expect("the table").split("<tbody>").nth(1).unwrap();
+    let row = row.split("</tbody>").next().unwrap();
+    let cells: Vec<_> = row.split("<td class=\"n\">").skip(1).map(|c| c.split('<').next().unwrap()).collect();
+    let http1 = ["1.70", "2", "1", "0", "red, owes 60; image owes 250"];
+    assert_eq!(cells, [http1, ["1.70", "2", "0", "0", "not tried"]].concat(), "one was opened, for nothing");
 }
 
 #[test]

@@ -73,6 +73,9 @@ impl Client {
     pub(crate) fn time_pipeline(&mut self, id: ConnectionId) {
         let Some(policy) = self.config.pipelining else { return };
         let connection = &self.connections[id as usize];
+        if !self.pipelines(connection.record.host) {
+            return;
+        }
         let limit = match &connection.active[..] {
             [_, _, ..] => policy.reschedule_after.min(policy.read_timeout),
             [one] if one.position > 0 => policy.read_timeout,
@@ -117,7 +120,8 @@ impl Client {
         self.interrupt(now, id, Error::ConnectionLost(why.to_owned()), Cut::Unpipelined);
     }
 
-    /// A connection is gone, or was found to talk nonsense: takes care of what was pipelined on it; whether something was.
+    /// A connection is gone, or was found to talk nonsense: takes care of what was pipelined on it; whether something was. The streams
+    /// of a session are no pipeline.
     pub(crate) fn break_pipeline(
         &mut self,
         now: Instant,
@@ -125,6 +129,9 @@ impl Client {
         why: &str,
         corrupt: bool,
     ) -> bool {
+        if !self.pipelines(self.connections[id as usize].record.host) {
+            return false;
+        }
         let connection = &mut self.connections[id as usize];
         let deep = connection.active.len() > 1;
         if !deep && connection.active.first().is_none_or(|a| a.position == 0) {

@@ -420,3 +420,27 @@ fn a_script_of_the_head_that_fails_as_it_is_asked_for_holds_nobody_up() {
     client.fetch(at(2), 3, 1, image("3"), 0, priority::IMAGE);
     assert_eq!(connects(&mut client), [1]);
 }
+
+/// nsHttpConnection.cpp: a session is never a pipeline, however many of its streams wait.
+#[test]
+fn the_streams_of_a_session_are_no_pipeline() {
+    for pipelining in [None, Some(Pipelining::FIREFOX)] {
+        let (mut client, mut server) = session(3, spdy::Config::chrome_2013(spdy::Version::V3_1));
+        client.config.pipelining = pipelining;
+        carry(&mut client, 0, &mut server);
+        // Silence that would be the end of a pipeline, and of the patience with its server.
+        while let Some(due) = client.poll_timeout().filter(|due| *due < at(60_000)) {
+            client.handle_timeout(due);
+        }
+        let on_it =
+            |client: &Client| (0..3).filter(|id| client.request(*id).unwrap().connection == Some(0)).count();
+        assert_eq!((on_it(&client), connects(&mut client).len()), (3, 0));
+        assert_eq!(client.pipelining(0), &HostState::default());
+        // A SYN_REPLY that no inflater can read fails all streams, and nothing is sent again as if it had only shared a pipeline.
+        let reply = b"\x80\x03\x00\x02\x00\x00\x00\x08\x00\x00\x00\x01\xff\xff\xff\xff";
+        client.handle_input(at(60_000), 0, Chunk::Bytes(Bytes::from_static(reply)));
+        let failed = events(&mut client).into_iter().filter(|e| matches!(e, Event::Failed { .. })).count();
+        assert_eq!((failed, connects(&mut client).len()), (3, 0));
+        assert_eq!(client.pipelining(0), &HostState::default());
+    }
+}

@@ -25,19 +25,13 @@ pub(crate) fn check(plan: &Plan) -> Result<(), String> {
         }
         Case { plan, technique }.check()?;
     }
-    let learns = |t: &Technique| {
-        matches!(
-            t,
-            Technique::Preconnect(Preconnect::Learned | Preconnect::Successor) | Technique::Pipelining(_)
-        )
-    };
     let visits = |t: &&Technique| matches!(t, Technique::Prefetch | Technique::KeptCwnd(_));
     if let Some(technique) = plan.techniques.iter().find(|t| plan.state.is_some() && visits(t)) {
         return Err(format!(
             "'{technique}' goes by a visit of its own, of which a client's memory says nothing: leave one of the two out"
         ));
     }
-    if plan.state.is_some() && !plan.techniques.iter().any(learns) {
+    if plan.state.is_some() && !plan.techniques.iter().any(Technique::learns) {
         return Err(
             "nothing goes by a client's memory without preconnect=learned, preconnect=successor or pipelining".into()
         );

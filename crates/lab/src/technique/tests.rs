@@ -1,6 +1,7 @@
 use super::*;
 use crate::network::Network;
 use crate::plan::{FORMAT, Plan};
+use crate::result::{ConnectionRow, Key};
 use crate::setting::{Tls, TlsScope, World};
 
 /// On a line where round trips are what a page waits for: on one that is full, what comes earlier changes who waits, and no more.
@@ -506,4 +507,51 @@ fn prefetch_goes_by_one_visit() {
         urls
     };
     assert_eq!(sorted(&once), sorted(&of_more));
+}
+
+/// In a race of both, what is for one protocol must leave the other's loads as they are: they are what it is compared with.
+#[test]
+fn a_technique_of_one_protocol_changes_nothing_over_the_other() {
+    let rows = |transport: &str, techniques: &[&str]| {
+        let mut plan = plan(&["http1", "spdy3.1"], Tls::Tls12, techniques);
+        // A line on which answers keep each other waiting for seconds.
+        let Network { tls, tls_scope, .. } = plan.networks[0];
+        plan.networks[0] = Network { tls, tls_scope, ..Network::named("seed").unwrap() };
+        plan.check().unwrap();
+        let transport = transport.parse().unwrap();
+        let page = &crate::pages::collect(&plan.pages, None).pages[0];
+        let setup = crate::record::setup(&plan.networks[0], transport, &plan.techniques).unwrap();
+        let setup = remembering(&setup, &plan.techniques, page, 7);
+        let key = Key { page: page.id.clone(), network: "seed".into(), transport: "both".into(), run: 0 };
+        let load = sim::load(page, &setup, 7);
+        crate::record::render(&key, 7, &setup, page, &load)
+    };
+    let all = |transport: &str, techniques: &[&str]| {
+        let rows = rows(transport, techniques);
+        let lines =
+            |rows: Vec<u8>| String::from_utf8(rows).unwrap().lines().map(str::to_owned).collect::<Vec<_>>();
+        // Whose hosts share a session, they share an address, and in HTTP/1.1 nothing more.
+        let row =
+            |line: String| ConnectionRow { address: String::new(), ..serde_json::from_str(&line).unwrap() };
+        let connections: Vec<ConnectionRow> = lines(rows.connections).into_iter().map(row).collect();
+        (lines(rows.load), lines(rows.requests), connections)
+    };
+    let plain = ["http1", "spdy3.1"].map(|transport| (transport, all(transport, &[])));
+    for techniques in [
+        &["pipelining"][..],
+        &["pipelining", "green-hosts", "pipelining-xhr"],
+        &["pipelining", "green-hosts", "bad-pipeliners=close:1"],
+        &["pooling"],
+        &["push"],
+        &["kept-cwnd"],
+        &["spdy-without=multiplexing,priorities,compression"],
+    ] {
+        let same: Vec<_> = plain
+            .iter()
+            .filter(|(name, rows)| all(name, techniques) == *rows)
+            .map(|(name, _)| *name)
+            .collect();
+        let other = if techniques[0] == "pipelining" { "spdy3.1" } else { "http1" };
+        assert_eq!(same, [other], "{techniques:?}");
+    }
 }

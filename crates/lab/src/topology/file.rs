@@ -11,12 +11,13 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use client::{Class, HostState, LearnedRow, Standing, SuccessorRow};
+use client::{Class, HostState, LearnedRow, SuccessorRow};
 use load::{HostStanding, Memory};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    HOSTS_MAX, HostRecord, PAGES_MAX, PageRecord, STANDINGS_MAX, State, Tally, VISITS_MAX, VisitRecord,
+    Colour, HOSTS_MAX, HostRecord, PAGES_MAX, PageRecord, STANDINGS_MAX, State, Tally, VISITS_MAX,
+    VisitRecord,
 };
 use crate::error::Error;
 
@@ -95,15 +96,6 @@ struct Pipelined {
     penalty: u32,
     /// Of the classes, in the order of [`Class::ALL`].
     class_penalties: [u32; Class::ALL.len()],
-}
-
-/// [`Standing`], as a file has it.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Colour {
-    Red,
-    Yellow,
-    Green,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -284,11 +276,7 @@ impl Pipelined {
         let state = &known.state;
         Self {
             host: known.host.clone(),
-            standing: match state.standing() {
-                Standing::Red => Colour::Red,
-                Standing::Yellow => Colour::Yellow,
-                Standing::Green => Colour::Green,
-            },
+            standing: state.standing().into(),
             proven: state.is_proven(),
             penalty: state.penalty(),
             class_penalties: Class::ALL.map(|class| state.class_penalty(class)),
@@ -296,15 +284,10 @@ impl Pipelined {
     }
 
     fn standing(self) -> HostStanding {
-        let standing = match self.standing {
-            Colour::Red => Standing::Red,
-            Colour::Yellow => Standing::Yellow,
-            Colour::Green => Standing::Green,
-        };
         let classes = Class::ALL.into_iter().zip(self.class_penalties);
         HostStanding {
             host: self.host,
-            state: HostState::restored(standing, self.proven, self.penalty, classes),
+            state: HostState::restored(self.standing.into(), self.proven, self.penalty, classes),
         }
     }
 }

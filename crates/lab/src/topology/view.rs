@@ -4,9 +4,12 @@
 use std::collections::BTreeMap;
 
 use client::{Class, Expected, HostState, Learned, Standing, Successor};
-use serde::Serialize;
+use load::{Memory, Setup};
+use page::Page;
+use serde::{Deserialize, Serialize};
 
-use super::{HostRecord, PageRecord, State};
+use super::{Colour, HostRecord, PageRecord, State, origin};
+use crate::result::Key;
 use crate::stats::round;
 
 /// What a client has learned, for people and programs.
@@ -53,24 +56,56 @@ pub struct HostView {
     pub wasted: u64,
 }
 
+/// What a browser knew of a page's hosts when a load of it began: `known.jsonl`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct KnownRow {
+    /// Which load.
+    #[serde(flatten)]
+    pub key: Key,
+    /// The hosts of which it knew anything, in the page's order.
+    pub hosts: Vec<KnownHost>,
+}
+
+/// What a browser knew of a host when a load began.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct KnownHost {
+    /// Its origin.
+    pub host: String,
+    /// What each predictor knew of it, and was about to do.
+    pub estimates: Vec<Estimate>,
+    /// How far pipelining trusted it; left out if it knew nothing of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pipelining: Option<StandingView>,
+}
+
 /// How far pipelining trusts a host.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StandingView {
     /// `red`: not at all; `yellow`: with one trial; `green`: it has passed one.
-    pub standing: &'static str,
+    pub standing: Colour,
     /// Whether it has answered well from the third place or deeper while green: then pipelines are as deep as is configured.
     pub is_proven: bool,
     /// What it has to pay off before it is tried again: good answers and time pay a point each.
     pub penalty: u32,
     /// Classes of requests that are not pipelined to it until they have paid off as much.
-    pub classes: BTreeMap<&'static str, u32>,
+    pub classes: BTreeMap<String, u32>,
+}
+
+/// Which predictor, as the switches call them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Predictor {
+    /// Chrome's of 2010.
+    Learned,
+    /// What Chrome has had since.
+    Successor,
 }
 
 /// What a predictor makes of a host.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Which: `learned` or `successor`, as the switches call them.
-    pub by: &'static str,
+    /// Whose estimate it is.
+    pub by: Predictor,
     /// `learned`: connections that a visit is expected to need; `successor`: the share of visits that used the host.
     pub expected: f64,
     /// Connections that the next visit opens before its document is there, on the page's own host with the one that the document
@@ -104,10 +139,52 @@ impl Topology {
     }
 }
 
+/// What the browser knows of the hosts of `page`, when a load with this setup begins.
+pub(crate) fn known(key: &Key, setup: &Setup, page: &Page) -> KnownRow {
+    let memory = &setup.memory;
+    if memory.learned.is_empty() && memory.successor.is_empty() && memory.pipelining.is_empty() {
+        return KnownRow { key: key.clone(), hosts: Vec::new() };
+    }
+    let document = origin(setup, page, page.resources[0].host);
+    let next = Next::of(memory, &document);
+    let hosts = (0..page.hosts.len() as u32).map(|n| {
+        let host = origin(setup, page, n);
+        let (estimates, pipelining) = (next.estimates(memory, &document, &host), standing(memory, &host));
+        KnownHost { host, estimates, pipelining }
+    });
+    let hosts = hosts.filter(|host| !host.estimates.is_empty() || host.pipelining.is_some());
+    KnownRow { key: key.clone(), hosts: hosts.collect() }
+}
+
+/// What a visit to a page opens, by either predictor.
+struct Next([Vec<Expected>; 2]);
+
+impl Next {
+    fn of(memory: &Memory, page: &str) -> Self {
+        let mut learned = Learned::from_rows(memory.learned.iter().cloned(), Vec::new());
+        let mut successor = Successor::from_rows(memory.successor.iter().cloned());
+        Self([learned.visit(page), successor.visit(page)])
+    }
+
+    /// What is known of one of the page's hosts.
+    fn estimates(&self, memory: &Memory, page: &str, host: &str) -> Vec<Estimate> {
+        let learned = memory.learned.iter().find(|r| r.page == page && r.host == host);
+        let successor = memory.successor.iter().find(|r| r.page == page && r.host == host);
+        let learned = learned.map(|r| (Predictor::Learned, r.expected));
+        let share = |hits: u32, misses: u32| f64::from(hits) / f64::from(hits + misses);
+        let successor = successor.map(|r| (Predictor::Successor, share(r.hits, r.misses)));
+        let estimates = [learned, successor].into_iter().zip(&self.0).filter_map(|(known, next)| {
+            let (by, expected) = known?;
+            let next = next.iter().find(|e| e.host == host);
+            let opens = next.map_or(0, |e| e.connections);
+            Some(Estimate { by, expected: round(expected, 3), opens, resolves: next.is_some() })
+        });
+        estimates.collect()
+    }
+}
+
 fn page(state: &State, record: &PageRecord) -> PageView {
-    let mut learned = Learned::from_rows(state.memory.learned.iter().cloned(), Vec::new());
-    let mut successor = Successor::from_rows(state.memory.successor.iter().cloned());
-    let next = [learned.visit(&record.page), successor.visit(&record.page)];
+    let next = Next::of(&state.memory, &record.page);
     let mut hosts: Vec<_> = record.hosts.iter().map(|h| host(state, record, h, &next)).collect();
     hosts.sort_by(|a, b| {
         let own = |h: &HostView| h.host != record.page;
@@ -123,25 +200,15 @@ fn page(state: &State, record: &PageRecord) -> PageView {
     PageView { page: record.page.clone(), visits: record.visits, hosts, last: last.collect() }
 }
 
-fn host(state: &State, page: &PageRecord, record: &HostRecord, next: &[Vec<Expected>; 2]) -> HostView {
+fn host(state: &State, page: &PageRecord, record: &HostRecord, next: &Next) -> HostView {
     let HostRecord { host, resources, tally } = record;
-    let learned = state.memory.learned.iter().find(|r| r.page == page.page && r.host == *host);
-    let successor = state.memory.successor.iter().find(|r| r.page == page.page && r.host == *host);
-    let learned = learned.map(|r| ("learned", r.expected));
-    let successor = successor.map(|r| ("successor", f64::from(r.hits) / f64::from(r.hits + r.misses)));
-    let estimates = [learned, successor].into_iter().zip(next).filter_map(|(known, next)| {
-        let (by, expected) = known?;
-        let next = next.iter().find(|e| e.host == *host);
-        let opens = next.map_or(0, |e| e.connections);
-        Some(Estimate { by, expected: round(expected, 3), opens, resolves: next.is_some() })
-    });
     let a_visit = |n: u64| round(n as f64 / f64::from(page.visits.max(1)), 2);
     HostView {
         host: host.clone(),
         resources: a_visit(*resources),
         carried: a_visit(tally.carried),
-        estimates: estimates.collect(),
-        pipelining: standing(state, host),
+        estimates: next.estimates(&state.memory, &page.page, host),
+        pipelining: standing(&state.memory, host),
         made: tally.made,
         used: tally.used,
         wasted: tally.wasted(),
@@ -149,7 +216,7 @@ fn host(state: &State, page: &PageRecord, record: &HostRecord, next: &[Vec<Expec
 }
 
 /// A standing is known by scheme, name and port as a URL has them, a record by name and by whether it is secured.
-fn standing(state: &State, host: &str) -> Option<StandingView> {
+fn standing(memory: &Memory, host: &str) -> Option<StandingView> {
     let name = |origin: &str| {
         let authority = origin.split_once("://").map_or(origin, |(_, authority)| authority);
         let port = authority.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
@@ -160,15 +227,11 @@ fn standing(state: &State, host: &str) -> Option<StandingView> {
         Standing::Yellow => (1, 0),
         Standing::Green => (2, u32::from(state.is_proven())),
     };
-    let known = state.memory.pipelining.iter().filter(|known| name(&known.host) == name(host));
+    let known = memory.pipelining.iter().filter(|known| name(&known.host) == name(host));
     let state = &known.min_by_key(|known| trust(&known.state))?.state;
-    let owes = Class::ALL.into_iter().map(|class| (class_name(class), state.class_penalty(class)));
+    let owes = Class::ALL.into_iter().map(|class| (class_name(class).to_owned(), state.class_penalty(class)));
     Some(StandingView {
-        standing: match state.standing() {
-            Standing::Red => "red",
-            Standing::Yellow => "yellow",
-            Standing::Green => "green",
-        },
+        standing: state.standing().into(),
         is_proven: state.is_proven(),
         penalty: state.penalty(),
         classes: owes.filter(|(_, penalty)| *penalty > 0).collect(),
@@ -201,14 +264,14 @@ impl HostView {
         let proven = if *is_proven { ", proven" } else { "" };
         let penalty = if *penalty > 0 { format!(", owes {penalty}") } else { String::new() };
         let classes = classes.iter().map(|(class, penalty)| format!("; {class} owes {penalty}"));
-        format!("{standing}{proven}{penalty}{}", classes.collect::<String>())
+        format!("{}{proven}{penalty}{}", standing.name(), classes.collect::<String>())
     }
 }
 
 impl Estimate {
     /// What is expected: "1.7" connections, or in "90 %" of visits.
     pub fn in_words(&self) -> String {
-        if self.by == "learned" {
+        if self.by == Predictor::Learned {
             format!("{:.2}", self.expected)
         } else {
             format!("in {:.0} % of visits", 100.0 * self.expected)
