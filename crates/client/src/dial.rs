@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use base::{Duration, Instant};
 
-use crate::connection::{ConnectionId, Purpose};
+use crate::connection::{ConnectionId, Purpose, State};
 use crate::timer::Timer;
 use crate::{Action, Client};
 
@@ -157,6 +157,7 @@ impl Client {
     pub(crate) fn win_dial(&mut self, now: Instant, id: ConnectionId) {
         let Some(dial) = self.connections[id as usize].dial.take() else { return };
         self.timers.cancel(Timer::Dial(dial));
+        self.resolver.settle(self.dials[dial as usize].host);
         let entry = &mut self.dials[dial as usize];
         entry.left.clear();
         let purpose = entry.purpose;
@@ -184,11 +185,20 @@ impl Client {
             self.time_next_address(dial);
             return true;
         }
-        let Some(&other) = self.dials[dial as usize].live.first() else { return false };
+        let Some(&other) = self.dials[dial as usize].live.first() else {
+            return self.await_other_family(now, self.dials[dial as usize].host);
+        };
         if role != Purpose::Alternate {
             self.connections[other as usize].role = role;
         }
         true
+    }
+
+    /// All addresses that a host is known by have failed. If the other family's have not been heard of, whoever waits for the host
+    /// waits for them, as for any name; whether that is so.
+    fn await_other_family(&mut self, now: Instant, host: u32) -> bool {
+        let ready = self.entries(host).any(|connection| connection.state == State::Ready);
+        !ready && self.resolver.await_more(now, host)
     }
 
     /// Nothing will come of the dial that a connection is part of.
@@ -222,8 +232,9 @@ impl Client {
     pub fn handle_addresses(&mut self, now: Instant, host: u32, family: Family, addresses: &[IpAddr]) {
         let late = self.resolver.is_found(host);
         let both = self.resolver.add(host, family, addresses);
+        self.extend_dials(host, addresses); // there are some if it is late, or if addresses have failed meanwhile
         if late {
-            return self.extend_dials(host, addresses);
+            return;
         }
         let some = !self.resolver.addresses(host).is_empty();
         let delay = self.config.happy_eyeballs.map(|policy| policy.resolution_delay);

@@ -123,6 +123,25 @@ impl Resolver {
         }
     }
 
+    /// A name that one family has answered for is asked for again as far as that goes: it is open until the other has. False if both have,
+    /// or none has been asked by itself.
+    pub(crate) fn await_more(&mut self, now: Instant, host: u32) -> bool {
+        let name = self.entry_mut(host);
+        let is_half = name.families.len() == 1;
+        if is_half && name.state == State::Found {
+            name.state = State::Asking { since: now };
+        }
+        is_half
+    }
+
+    /// One of the addresses that are known is good: nobody [waits](Self::await_more) for more.
+    pub(crate) fn settle(&mut self, host: u32) {
+        let name = self.entry_mut(host);
+        if name.families.len() == 1 {
+            name.state = State::Found;
+        }
+    }
+
     /// A name's addresses, as far as they are known: none if the world keeps them to itself.
     pub(crate) fn addresses(&self, host: u32) -> &[IpAddr] {
         &self.entry(host).addresses

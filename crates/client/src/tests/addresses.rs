@@ -66,6 +66,56 @@ fn the_first_handshake_that_is_complete_wins_and_the_others_are_closed() {
     assert_eq!(actions(&mut client), []);
 }
 
+/// An answer that is lost comes a second later; a refusal takes a round trip.
+#[test]
+fn a_request_does_not_fail_while_the_other_familys_addresses_may_come() {
+    let mut client = asking(HappyEyeballs::RFC_8305);
+    client.handle_addresses(at(10), 0, Family::V6, &parse(&V6[..1]));
+    client.handle_failed(at(40), 0, "refused");
+    assert_eq!(
+        (events(&mut client), tried(&client).len()),
+        (vec![], 1),
+        "and is not tried at random meanwhile"
+    );
+    client.handle_addresses(at(1_010), 0, Family::V4, &parse(&V4[..1]));
+    client.handle_failed(at(1_040), 1, "refused");
+    assert_eq!(tried(&client), [V6[0], V6[0], V4[0]]);
+    client.handle_connected(at(1_070), 2);
+    assert_eq!(client.request(0).unwrap().connection, Some(2));
+    // If there are none it is what was said that it fails of.
+    let mut client = asking(HappyEyeballs::RFC_8305);
+    client.handle_addresses(at(10), 0, Family::V6, &parse(&V6[..1]));
+    client.handle_failed(at(40), 0, "refused");
+    client.handle_addresses(at(4_000), 0, Family::V4, &[]);
+    client.handle_failed(at(4_030), 1, "refused");
+    let error = Error::NotConnected("refused".into());
+    assert_eq!(events(&mut client), [Event::Failed { id: 0, error }]);
+}
+
+/// Of two connections one is refused and the other is not: that one serves, whatever is still awaited.
+#[test]
+fn a_connection_that_is_made_serves_though_more_addresses_are_awaited() {
+    let config = Config { happy_eyeballs: Some(HappyEyeballs::RFC_8305), ..Config::new(Transport::Http1) };
+    let mut client = Client::new(config, vec![Host { name: "a.example".into(), tls: false }]);
+    client.fetch(at(0), 0, 0, head(), 0, priority::IMAGE);
+    client.fetch(at(0), 1, 0, head(), 0, priority::IMAGE);
+    client.handle_addresses(at(10), 0, Family::V6, &parse(&V6[..1]));
+    assert_eq!(tried(&client).len(), 2);
+    client.handle_failed(at(40), 0, "refused");
+    client.handle_connected(at(41), 1);
+    assert_eq!(
+        client.connections().filter(|c| c.requests > 0).count(),
+        1,
+        "the one that waits has its request"
+    );
+    // What is being tried when they come may use them.
+    client.handle_addresses(at(60), 0, Family::V4, &parse(&V4[..1]));
+    let last = client.connections().count() as ConnectionId - 1;
+    client.handle_failed(at(70), last, "refused");
+    assert_eq!(events(&mut client), []);
+    assert_eq!(tried(&client).last().map(String::as_str), Some(V4[0]));
+}
+
 #[test]
 fn a_request_fails_once_all_addresses_have() {
     let mut client = dialling(HappyEyeballs::RFC_8305);
