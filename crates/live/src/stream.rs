@@ -60,6 +60,22 @@ impl Stream {
         }
     }
 
+    /// How many bytes one [`write`](Self::write) takes at most.
+    pub fn record(&self) -> usize {
+        match self {
+            Stream::Clear(_) => usize::MAX,
+            Stream::Tls(tls) => tls.record(),
+        }
+    }
+
+    /// How many bytes are decided on at a time, if that is a matter of how TLS records are made.
+    pub fn chunk(&self) -> Option<u64> {
+        match self {
+            Stream::Clear(_) => None,
+            Stream::Tls(tls) => tls.chunk(),
+        }
+    }
+
     /// Whether data goes out although the TLS handshake is not over (False Start).
     pub fn is_false_started(&self) -> bool {
         match self {

@@ -57,7 +57,7 @@ pub struct Common {
     pub versions: Versions,
     /// Bytes of plaintext a record holds at most: 512 to 16384, which is the default.
     pub record_size: Option<u16>,
-    /// By what rule a server cuts records; those of [`::tls::Sizing::Proxy`] are as full as may be here.
+    /// By what rule a server cuts records.
     pub sizing: ::tls::Sizing,
     /// How keys are agreed on, preferred first: names of groups with colons between, `X25519:P-256`. The library's own choice begins
     /// with a post-quantum hybrid, whose keys add 1.2 kB to either hello.

@@ -38,6 +38,8 @@ pub struct Wire {
     pending: BytesMut,
     input: BytesMut,
     stats: WireStats,
+    /// Bytes asked of the engine at a time, if all of them have to leave before it is asked again.
+    chunk: Option<usize>,
     /// The kernel holds back what does not fill a segment.
     corked: bool,
 }
@@ -53,8 +55,15 @@ impl Wire {
             pending: BytesMut::new(),
             input: BytesMut::new(),
             stats: WireStats::default(),
+            chunk: None,
             corked: false,
         }
+    }
+
+    /// The same, but the engine is asked for so many bytes at once, and not again before all of them are with the kernel: as a proxy does
+    /// that reads a buffer full and writes it.
+    pub fn in_chunks(self, chunk: Option<u64>) -> Self {
+        Self { chunk: chunk.map(|bytes| bytes as usize), ..self }
     }
 
     /// The stream below.
@@ -78,9 +87,14 @@ impl Wire {
     pub fn write(&mut self, share: u64, mut next: impl FnMut(usize, &mut BytesMut)) -> io::Result<Written> {
         let end = self.stats.sent + share;
         while self.stats.sent < end {
-            while self.pending.len() < PIECE {
+            let piece = match self.chunk {
+                Some(_) if !self.pending.is_empty() => 0,
+                Some(chunk) => chunk,
+                None => PIECE,
+            };
+            while self.pending.len() < piece {
                 let before = self.pending.len();
-                next(PIECE - before, &mut self.pending);
+                next(piece - before, &mut self.pending);
                 if self.pending.len() == before {
                     break;
                 }
@@ -89,8 +103,8 @@ impl Wire {
                 self.cork(false);
                 return Ok(Written::All);
             }
-            // More will follow: a piece must not end in a short segment.
-            if self.pending.len() >= PIECE {
+            // More will follow: neither a piece nor a record must end in a short segment.
+            if self.pending.len() >= PIECE || self.pending.len() > self.stream.record() {
                 self.cork(true);
             }
             match self.stream.write(&self.pending) {
@@ -130,5 +144,35 @@ impl Wire {
                 Err(e) => return Err(e),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mio::net::TcpStream;
+
+    use super::*;
+
+    /// What an engine that has always more is asked for, with how much it had given that is not with the kernel.
+    fn asked(chunk: Option<u64>) -> Vec<(usize, usize)> {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        near.set_nonblocking(true).unwrap();
+        let mut wire = Wire::new(Stream::Clear(TcpStream::from_std(near))).in_chunks(chunk);
+        let mut asked = Vec::new();
+        wire.write(100_000, |max, out| {
+            asked.push((max, out.len()));
+            out.resize(out.len() + max, 0);
+        })
+        .unwrap();
+        asked
+    }
+
+    #[test]
+    fn a_chunk_is_asked_for_when_all_of_the_last_has_left() {
+        let chunks = asked(Some(40_960));
+        assert!(!chunks.is_empty() && chunks.iter().all(|asked| *asked == (40_960, 0)), "{chunks:?}");
+        let pieces = asked(None);
+        assert!(pieces.iter().all(|(max, held)| max + held == PIECE), "{pieces:?}");
     }
 }

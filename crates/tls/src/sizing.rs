@@ -32,6 +32,12 @@ pub enum Sizing {
 impl Sizing {
     /// Bytes that [`Sizing::Proxy`] reads at a time.
     pub const PROXY_CHUNK: u64 = 40 * 1024;
+
+    /// How many bytes are decided on at a time: the next are not asked for before all of these have left. `None` where each record is decided on
+    /// when there is room for it.
+    pub fn chunk(self) -> Option<u64> {
+        (self == Self::Proxy).then_some(Self::PROXY_CHUNK)
+    }
 }
 
 /// A second without writing begins anew: ATS's `SSL_DEF_TLS_RECORD_MSEC_THRESHOLD`, Cloudflare's `ssl_dyn_rec_timeout`.
@@ -80,6 +86,11 @@ impl Sizer {
         self.bytes += len;
         self.records = self.records.saturating_add(1);
         self.last = Some(now);
+    }
+
+    /// The rule.
+    pub fn sizing(&self) -> Sizing {
+        self.sizing
     }
 
     pub(crate) fn set_fixed(&mut self, fixed: u32) {

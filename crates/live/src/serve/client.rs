@@ -253,7 +253,8 @@ impl<C: Content> Client<C> {
         if self.shutting_down {
             connection.shutdown();
         }
-        let wire = Wire::new(stream);
+        let chunk = stream.chunk();
+        let wire = Wire::new(stream).in_chunks(chunk);
         let open = Open { wire, connection, ended: false, fault: None, moved: now, keeps_cwnd, look: None };
         self.state = State::Open(Box::new(open));
     }

@@ -151,6 +151,16 @@ impl TlsStream {
     }
 
     /// Cannot be called.
+    pub fn record(&self) -> usize {
+        match self.0 {}
+    }
+
+    /// Cannot be called.
+    pub fn chunk(&self) -> Option<u64> {
+        match self.0 {}
+    }
+
+    /// Cannot be called.
     pub fn is_false_started(&self) -> bool {
         match self.0 {}
     }

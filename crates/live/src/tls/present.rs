@@ -147,7 +147,7 @@ impl Acceptor {
         if let Some(response) = &self.ocsp {
             ssl.set_ocsp_status(response).map_err(&about)?;
         }
-        let mut stream = TlsStream::new(ssl, tcp, End::Server)?;
+        let mut stream = TlsStream::new(ssl, tcp, End::Server, self.record_size)?;
         if self.sizing != ::tls::Sizing::Fixed {
             let most = self.record_size.unwrap_or(16_384).into();
             stream.sizer = Some(::tls::Sizer::new(self.sizing, most));
@@ -257,7 +257,7 @@ impl Connector {
         if let Some(Session(session)) = resume {
             unbound::resume(&mut ssl, session).map_err(&about)?;
         }
-        TlsStream::new(ssl, tcp, End::Client)
+        TlsStream::new(ssl, tcp, End::Client, self.record_size)
     }
 
     /// The latest session that a server has given; each is taken once, as tickets of TLS 1.3 should be used once.
@@ -305,6 +305,8 @@ pub struct TlsStream {
     /// The handshake is done, at least as far as data can be sent.
     ready: bool,
     verdict: Verdict,
+    /// Bytes of plaintext that a record holds at most, if that is not the library's most.
+    record_size: Option<u16>,
     /// How large records are to be, if that changes.
     sizer: Option<::tls::Sizer>,
     /// Bytes of a record that was begun and that the socket did not take: they must be offered again.
@@ -313,10 +315,19 @@ pub struct TlsStream {
 }
 
 impl TlsStream {
-    fn new(ssl: Ssl, tcp: TcpStream, end: End) -> Result<Self, Error> {
+    fn new(ssl: Ssl, tcp: TcpStream, end: End, record_size: Option<u16>) -> Result<Self, Error> {
         let inner = SslStream::new(ssl, tcp).map_err(Error::about("TLS connection"))?;
         let verdict = Verdict::Given;
-        Ok(Self { inner, end, ready: false, verdict, sizer: None, owed: 0, clock: Clock::start() })
+        Ok(Self {
+            inner,
+            end,
+            ready: false,
+            verdict,
+            record_size,
+            sizer: None,
+            owed: 0,
+            clock: Clock::start(),
+        })
     }
 
     /// Has a client's handshake wait when the server's certificate is there, as one does that asks an authority about it; until
@@ -395,12 +406,8 @@ impl TlsStream {
     /// Writes one record, as large as the rule for them has it now.
     fn write_record(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let now = self.clock.now();
+        let len = self.record().min(buffer.len());
         let Some(sizer) = &mut self.sizer else { unreachable!("there is a rule") };
-        let overhead = if self.inner.ssl().version_str() == "TLSv1.3" { 22 } else { 29 };
-        let len = match self.owed {
-            0 => (sizer.limit(now, overhead) as usize).min(buffer.len()),
-            owed => owed.min(buffer.len()),
-        };
         let written = self.inner.ssl_write(&buffer[..len]);
         match &written {
             Ok(n) => {
@@ -437,6 +444,25 @@ impl TlsStream {
     /// Whether the client may send although the server's Finished has not come (False Start).
     pub fn is_false_started(&self) -> bool {
         unbound::in_false_start(self.inner.ssl())
+    }
+
+    /// Bytes of plaintext that the next record holds at most: what one [`write`](Self::write) takes.
+    pub fn record(&self) -> usize {
+        match &self.sizer {
+            None => self.record_size.unwrap_or(16_384).into(),
+            Some(_) if self.owed > 0 => self.owed,
+            Some(sizer) => sizer.limit(self.clock.now(), self.overhead()) as usize,
+        }
+    }
+
+    /// What a record adds to its plaintext.
+    fn overhead(&self) -> u32 {
+        if self.inner.ssl().version_str() == "TLSv1.3" { 22 } else { 29 }
+    }
+
+    /// How many bytes are decided on at a time; see [`tls::Sizing::chunk`](::tls::Sizing::chunk).
+    pub fn chunk(&self) -> Option<u64> {
+        self.sizer.as_ref()?.sizing().chunk()
     }
 
     /// The socket.

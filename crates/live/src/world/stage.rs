@@ -296,9 +296,6 @@ fn secure(
     if chain_len != tls.chain_len {
         unmet.push(format!("the certificate chain takes {chain_len} bytes, not {}", tls.chain_len));
     }
-    if tls.sizing == tls::Sizing::Proxy {
-        unmet.push("a proxy's pieces of 40 KB do not leave in one go: records are full, and something may come between".into());
-    }
     if tls.early_data {
         unmet.push("TLS 1.3 sends no early data".into());
     }

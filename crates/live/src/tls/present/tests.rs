@@ -333,3 +333,25 @@ fn a_certificate_that_was_asked_about_is_checked_all_the_same() {
         assert_eq!(done.is_ok(), is_good, "{done:?}");
     }
 }
+
+/// Thirty records that are there at once fill segments, whatever their size; on the loopback a segment holds them all.
+#[cfg(target_os = "linux")]
+#[test]
+fn records_that_are_there_at_once_share_segments() {
+    let mut small = server(Offer::Alpn, Versions::Tls12, &["http/1.1"]);
+    small.common.record_size = Some(512);
+    let (mut client, server) = connect(&client(Offer::Alpn, Versions::Tls12, &["http/1.1"]), &small).unwrap();
+    let mut wire = crate::Wire::new(crate::Stream::Tls(Box::new(server)));
+    let sent = |wire: &mut crate::Wire| crate::tcp_stats(wire.stream().tcp()).unwrap().segments_sent;
+    let before = sent(&mut wire);
+    let mut left = 30 * 512;
+    let written = wire.write(u64::MAX, |max, out| {
+        let n = left.min(max);
+        out.resize(out.len() + n, 0);
+        left -= n;
+    });
+    assert_eq!(written.unwrap(), crate::Written::All);
+    assert_eq!(read_all(&mut client, 30 * 512).len(), 30 * 512);
+    let segments = sent(&mut wire) - before;
+    assert!((1..15).contains(&segments), "{segments} segments for 30 records");
+}
