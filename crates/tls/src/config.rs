@@ -107,7 +107,7 @@ pub enum Signature {
 /// How handshake messages are put in records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packing {
-    /// As few records as possible, as BoringSSL does.
+    /// As few records as possible, as BoringSSL does where messages are enciphered; those that are not it puts in a record each.
     Coalesced,
     /// A record, or several, a message, as OpenSSL does.
     PerMessage,
