@@ -349,6 +349,7 @@ const EXCHANGES: usize = 16;
 
 impl<C: Content> Open<C> {
     fn exchange(&mut self, now: Instant, site: &mut C) -> io::Result<Written> {
+        self.look = None; // whoever is blocked is woken by the socket
         let end = self.wire.stats().sent + Wire::SHARE;
         for _ in 0..EXCHANGES {
             let read = self.read(now, site)?;
@@ -366,7 +367,6 @@ impl<C: Content> Open<C> {
 
     /// Has the client keep the congestion window, if it does and there is news of it; whether there is something to send then.
     fn tell_cwnd(&mut self, now: Instant) -> bool {
-        self.look = None;
         if !self.keeps_cwnd {
             return false;
         }
