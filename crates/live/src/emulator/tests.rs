@@ -312,29 +312,34 @@ fn run(
     Some(link.finish().unwrap().0)
 }
 
+/// A datagram from the near end to one of the servers' addresses, 5 ms and 3 of detour away, and one back that takes 7 and 3.
+fn question_and_answer(link: &Link, near: IpAddr, server: IpAddr) {
+    use std::net::{Ipv6Addr, UdpSocket};
+    let any: IpAddr =
+        if near.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let at_far = link.far().run(|| UdpSocket::bind((server, 53))).unwrap();
+    let at_near = link.near().run(|| UdpSocket::bind((any, 0))).unwrap();
+    for socket in [&at_far, &at_near] {
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+    }
+    let clock = Clock::start();
+    at_near.send_to(b"who?", (server, 53)).unwrap();
+    let mut buffer = [0; 16];
+    let (len, from) = at_far.recv_from(&mut buffer).unwrap();
+    assert_eq!((&buffer[..len], from.ip()), (&b"who?"[..], near));
+    assert!(clock.now() >= ms(8), "5 ms and 3 of detour, one way");
+    at_far.send_to(b"me", from).unwrap();
+    assert_eq!(at_near.recv_from(&mut buffer).unwrap(), (2, (server, 53).into()));
+    assert!(clock.now() >= ms(18), "both ways");
+}
+
 /// Through the kernel: a question to one of the servers' addresses, and its answer; neither comes early.
 #[test]
 fn a_datagram_crosses_the_link_and_takes_its_time() {
-    use std::net::UdpSocket;
     let mut asked = config(path(10_000, 5), path(10_000, 7));
     let server: Ipv4Addr = "100.66.1.2".parse().unwrap();
     asked.delays = vec![DelayTo { network: server.into(), prefix: 32, delay: Duration::from_millis(3) }];
-    let check = with_link(&asked, |link| {
-        let at_far = link.far().run(|| UdpSocket::bind((server, 53))).unwrap();
-        let at_near = link.near().run(|| UdpSocket::bind("0.0.0.0:0")).unwrap();
-        [&at_far, &at_near]
-            .iter()
-            .for_each(|socket| socket.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap());
-        let clock = Clock::start();
-        at_near.send_to(b"who?", (server, 53)).unwrap();
-        let mut buffer = [0; 16];
-        let (len, from) = at_far.recv_from(&mut buffer).unwrap();
-        assert_eq!((&buffer[..len], from.ip()), (&b"who?"[..], NEAR.into()));
-        assert!(clock.now() >= ms(8), "5 ms and 3 of detour, one way");
-        at_far.send_to(b"me", from).unwrap();
-        assert_eq!(at_near.recv_from(&mut buffer).unwrap(), (2, (server, 53).into()));
-        assert!(clock.now() >= ms(18), "both ways");
-    });
+    let check = with_link(&asked, |link| question_and_answer(link, NEAR.into(), server.into()));
     if let Some(check) = check {
         assert_eq!((check.up.delivered.packets, check.up.delivered.bytes), (1, 32));
         assert_eq!((check.down.delivered.packets, check.down.path.dropped_loss), (1, 0));
@@ -346,7 +351,7 @@ fn a_datagram_crosses_the_link_and_takes_its_time() {
 /// groups.
 #[test]
 fn the_link_carries_ipv6_byte_for_byte_and_nothing_that_was_not_sent() {
-    use std::net::{Ipv6Addr, UdpSocket};
+    use std::net::Ipv6Addr;
     let Some(privilege) = crate::namespace::tests::privilege() else { return };
     let mut ends = Ends::new(privilege, crate::namespace::Block::WHOLE).unwrap();
     if let Err(e) = ends.carry_ipv6() {
@@ -357,20 +362,7 @@ fn the_link_carries_ipv6_byte_for_byte_and_nothing_that_was_not_sent() {
     let mut asked = config(path(10_000, 5), path(10_000, 7));
     asked.delays = vec![DelayTo { network: server.into(), prefix: 128, delay: Duration::from_millis(3) }];
     let link = ends.join(&asked, None).unwrap();
-    let at_far = link.far().run(|| UdpSocket::bind((server, 53))).unwrap();
-    let at_near = link.near().run(|| UdpSocket::bind("[::]:0")).unwrap();
-    [&at_far, &at_near]
-        .iter()
-        .for_each(|socket| socket.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap());
-    let clock = Clock::start();
-    at_near.send_to(b"who?", (server, 53)).unwrap();
-    let mut buffer = [0; 16];
-    let (len, from) = at_far.recv_from(&mut buffer).unwrap();
-    assert_eq!((&buffer[..len], from.ip()), (&b"who?"[..], crate::namespace::NEAR_V6.into()));
-    assert!(clock.now() >= ms(8), "5 ms and 3 of detour, one way");
-    at_far.send_to(b"me", from).unwrap();
-    assert_eq!(at_near.recv_from(&mut buffer).unwrap(), (2, (server, 53).into()));
-    assert!(clock.now() >= ms(18), "both ways");
+    question_and_answer(&link, crate::namespace::NEAR_V6.into(), server.into());
     let check = link.finish().unwrap().0;
     assert_eq!(check.up.received, Count { packets: 1, bytes: 48 + 4 });
     assert_eq!((check.up.delivered, check.up.refused), (check.up.received, 0));

@@ -315,14 +315,18 @@ mod tests {
         assert_eq!(code("b.example."), ResponseCode::NXDomain);
     }
 
+    /// A resolver and the socket that it asks, on which nobody answers.
+    fn unanswered() -> (Reactor, Resolver, std::net::UdpSocket) {
+        let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        socket.connect(silent.local_addr().unwrap()).unwrap();
+        (Reactor::new().unwrap(), Resolver { socket, questions: BTreeMap::new(), next: 1 }, silent)
+    }
+
     /// As in the virtual world, whose look-ups begin anew with the network but keep their hour.
     #[test]
     fn an_open_question_is_asked_as_often_again_on_another_network() {
-        let reactor = Reactor::new().unwrap();
-        let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let ours = UdpSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        ours.connect(silent.local_addr().unwrap()).unwrap();
-        let mut resolver = Resolver { socket: ours, questions: BTreeMap::new(), next: 1 };
+        let (reactor, mut resolver, _silent) = unanswered();
         let mut now = reactor.now();
         assert!(resolver.ask(now, 5, "a.example", Family::V6));
         let due = resolver.poll_timeout();
@@ -338,11 +342,7 @@ mod tests {
 
     #[test]
     fn a_question_that_nobody_answers_is_given_up() {
-        let reactor = Reactor::new().unwrap();
-        let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let ours = UdpSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        ours.connect(silent.local_addr().unwrap()).unwrap();
-        let mut resolver = Resolver { socket: ours, questions: BTreeMap::new(), next: 1 };
+        let (reactor, mut resolver, _silent) = unanswered();
         let mut now = reactor.now();
         assert!(resolver.ask(now, 5, "a.example", Family::V6));
         for _ in 1..TRIES {
