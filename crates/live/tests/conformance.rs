@@ -37,25 +37,33 @@ const ATTEMPTS: usize = 6;
 /// Both arms have the same of something.
 fn agree<T: PartialEq + Debug>(scenarios: &[Scenario], what: impl Fn(&Outcome) -> T) {
     for scenario in scenarios {
-        let expected = virtual_arm::run(scenario);
-        let wanted = what(&expected);
+        let expected = in_all_phases(scenario);
+        let mut wanted: Vec<_> = expected.iter().map(&what).collect();
+        wanted.dedup();
         let mut seen = Vec::new();
         for attempt in 1..=ATTEMPTS {
             let Some(outcome) = kernel_arm::run(scenario) else { return };
             let got = what(&outcome);
-            if got == wanted {
+            if wanted.contains(&got) {
                 break;
             }
             seen.push(got);
-            let (name, story) = (&scenario.name, (expected.story(), outcome.story()));
+            let (name, story) = (&scenario.name, (expected[0].story(), outcome.story()));
             assert!(
                 attempt < ATTEMPTS,
-                "{name}: virtual {wanted:?}, kernel {seen:?}\nvirtual:\n{}\nkernel:\n{}",
+                "{name}: virtual {wanted:?}, kernel {seen:?}\nvirtual, the first:\n{}\nkernel:\n{}",
                 story.0,
                 story.1
             );
         }
     }
+}
+
+/// What virtual time makes of a scenario that begins so many milliseconds behind a step of the wheel on which timers of about a
+/// second lie, 32 ms: nobody knows when the kernel's arm begins, and it may decide which of two timers is sooner.
+fn in_all_phases(scenario: &Scenario) -> Vec<Outcome> {
+    let start = |ms| Instant::ZERO + Duration::from_millis(ms);
+    (0..32).map(|ms| virtual_arm::run_from(scenario, start(ms))).collect()
 }
 
 /// Round trip by round trip the kernel sends as many segments, and an answer is there after as many trips.
@@ -73,7 +81,7 @@ fn losses_are_repaired_as_by_the_kernel() {
     agree(&catalogue::losses(), |outcome| (outcome.resent(), outcome.timeouts(), outcome.trips(0)));
 }
 
-/// As many SYNs in the same seconds.
+/// As many SYNs in the same seconds. If the SYN/ACK was lost, a second or a second and a third one come, whichever timer is sooner.
 #[test]
 fn lost_handshakes_are_repeated_as_by_the_kernel() {
     agree(&catalogue::handshakes(), |outcome| {
@@ -81,6 +89,21 @@ fn lost_handshakes_are_repeated_as_by_the_kernel() {
         syns.map(|note| (note.from, note.sent.since(outcome.notes[0].sent).as_nanos() / 1_000_000_000))
             .collect::<Vec<_>>()
     });
+}
+
+/// What one phase of the timers leaves to chance the others show: a SYN/ACK that is lost is repeated once or, for both ends, twice,
+/// and then the window begins with one segment.
+#[test]
+fn the_phase_of_the_timers_decides_how_often_a_lost_syn_ack_is_repeated() {
+    let lost = catalogue::handshakes().pop().expect("the last is the one");
+    let syn_acks = |outcome: &Outcome| {
+        let syns = outcome.notes.iter().filter(|note| note.header.syn && note.from == Server);
+        (syns.count(), outcome.flights(0)[0])
+    };
+    let mut seen: Vec<_> = in_all_phases(&lost).iter().map(syn_acks).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen, [(2, 4), (3, 1)]);
 }
 
 /// Congestion window and its restart (RFC 2861): how many segments each flight after the pause has.

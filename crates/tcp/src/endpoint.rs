@@ -99,6 +99,8 @@ struct Handshake {
     retries: u32,
     /// It waits to be sent.
     due: bool,
+    /// When a SYN that came again was answered last.
+    answered: Option<Instant>,
     wheel: Wheel,
 }
 
@@ -146,7 +148,15 @@ impl Handshake {
     fn new(now: Instant, config: &Config) -> Self {
         let wheel = Wheel::new(config.timer_tick);
         let rto = config.syn_rto;
-        Self { sent: now, again: wheel.due(now, now + rto), rto, retries: 0, due: true, wheel }
+        Self {
+            sent: now,
+            again: wheel.due(now, now + rto),
+            rto,
+            retries: 0,
+            due: true,
+            answered: None,
+            wheel,
+        }
     }
 
     fn repeat(&mut self, now: Instant) {

@@ -70,18 +70,35 @@ fn two_lost_syn_acks_leave_a_window_of_one_segment() {
     world.require(world.server.tcp.stats().cwnd == 1, "one segment");
 }
 
-/// The same when our timer comes first: Linux answers an unexpected SYN once in 500 ms (`tcp_invalid_ratelimit`).
+/// The same when our timer comes first, as timers with ticks may have it: two SYN/ACKs are sent again, which costs the initial window.
+/// On Linux 6.18 the scenario "the SYN/ACK lost" of the crate `live` ends so in a third of its runs.
 #[test]
-fn a_syn_that_crosses_the_repeated_answer_is_not_answered_once_more() {
+fn a_syn_that_crosses_the_repeated_answer_is_answered_too() {
+    let today = Config::linux_today();
+    let mut s = Script::new(Endpoint::accept(today, Instant::ZERO));
+    s.get(50, syn(WIDE));
+    s.send(50, "S. seq 0 ack 1");
+    s.send(1_056, "S. seq 0 ack 1");
+    s.get(1_074, syn(WIDE));
+    s.send(1_074, "S. seq 0 ack 1");
+}
+
+/// Linux answers a SYN that it did not expect once in 500 ms (`tcp_invalid_ratelimit`), and timers that go off at once are a tie.
+#[test]
+fn a_syn_that_comes_again_is_answered_once_in_500_ms() {
     let exact = Config { timer_tick: Duration::ZERO, ..Config::linux_today() };
     let mut s = Script::new(Endpoint::accept(exact, Instant::ZERO));
     s.get(0, syn(WIDE));
     s.send(0, "S. seq 0 ack 1");
     s.send(1_000, "S. seq 0 ack 1");
     s.get(1_000, syn(WIDE));
-    s.silent(1_600);
-    s.get(1_600, syn(WIDE));
-    s.send(1_600, "S. seq 0 ack 1");
+    s.silent(1_001);
+    s.get(1_001, syn(WIDE));
+    s.send(1_001, "S. seq 0 ack 1");
+    s.get(1_500, syn(WIDE));
+    s.silent(1_501);
+    s.get(1_501, syn(WIDE));
+    s.send(1_501, "S. seq 0 ack 1");
 }
 
 /// RFC 6298 §5.7: who lost a SYN and could measure nothing starts with 3 s. A timestamp's echo is a measurement.

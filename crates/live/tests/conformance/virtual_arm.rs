@@ -110,9 +110,17 @@ fn header(segment: &Segment) -> Header {
 /// Runs a scenario.
 ///
 /// # Panics
-/// If it comes to nothing, or lasts for more than an hour.
+/// As [`run_from`].
 pub fn run(scenario: &Scenario) -> Outcome {
-    let mut now = Instant::ZERO;
+    run_from(scenario, Instant::ZERO)
+}
+
+/// Runs a scenario that begins then.
+///
+/// # Panics
+/// If it comes to nothing, or lasts for more than an hour.
+pub fn run_from(scenario: &Scenario, start: Instant) -> Outcome {
+    let mut now = start;
     let mut track = Track::new(&scenario.network);
     let pair = |script: &Vec<Exchange>| {
         let client = Host::new(Endpoint::connect(scenario.client.clone(), now), Client, script);
@@ -132,7 +140,7 @@ pub fn run(scenario: &Scenario) -> Outcome {
         }
         let next = hosts.iter().flatten().filter_map(Host::next_time).chain(track.next_time()).min();
         now = next.unwrap_or_else(|| panic!("{}: there is nothing left to do", scenario.name)).max(now);
-        assert!(now < Instant::ZERO + Duration::from_secs(3_600), "{}: it ends", scenario.name);
+        assert!(now < start + Duration::from_secs(3_600), "{}: it ends", scenario.name);
         // One packet at a time: what it causes comes before the next.
         if let Some((connection, from, segment)) = track.deliver(now) {
             hosts[connection][1 - from as usize].tcp.handle_segment(now, &segment);

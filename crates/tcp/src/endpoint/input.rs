@@ -59,9 +59,11 @@ impl Endpoint {
         if segment.flags.rst {
             self.fail(Error::Reset);
         } else if segment.flags.syn {
-            // The peer did not see our answer, unless it has not had the time: its timer and ours are alike. Linux too
-            // answers what it did not expect once in 500 ms (`tcp_invalid_ratelimit`).
-            if !handshake.due && now.since(handshake.sent) >= Duration::from_millis(500) {
+            // The peer did not see our answer, or our timer was sooner than its SYN: Linux answers that SYN too, but one in
+            // 500 ms (`tcp_invalid_ratelimit`). If both happen at once, which only timers without ticks can do, one is enough.
+            let recently = |at: Instant| now.since(at) < Duration::from_millis(500);
+            if !handshake.due && handshake.sent < now && !handshake.answered.is_some_and(recently) {
+                handshake.answered = Some(now);
                 handshake.repeat(now);
             }
         } else if segment.flags.ack && segment.ack == 1 {
