@@ -33,6 +33,21 @@ const PRIVATE: u16 = 0x100;
 /// Recent cookies that may be matched whole.
 const CRUMBS_MAX: usize = 64;
 
+/// Code and length of each byte (RFC 1951 §3.2.6): 8 bits up to 143, 9 above; codes go out most significant bit first.
+static LITERALS: [(u16, u8); 256] = {
+    let mut literals = [(0, 0); 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let code = byte as u16;
+        literals[byte] = match byte {
+            0..=143 => ((0x30 + code).reverse_bits() >> 8, 8),
+            _ => ((0x190 + code - 144).reverse_bits() >> 7, 9),
+        };
+        byte += 1;
+    }
+    literals
+};
+
 /// One direction's compression context.
 #[derive(Clone)]
 pub(crate) struct Deflater {
@@ -263,13 +278,9 @@ impl Deflater {
         if distance == 0 { (0, 0) } else { (best, distance) }
     }
 
-    /// RFC 1951 §3.2.6: 8 bits up to 143, 9 above; codes go out most significant bit first.
     fn literal(&mut self, byte: u8, out: &mut Vec<u8>) {
-        let byte = u32::from(byte);
-        match byte {
-            0..=143 => self.put((0x30 + byte).reverse_bits() >> 24, 8, out),
-            _ => self.put((0x190 + byte - 144).reverse_bits() >> 23, 9, out),
-        }
+        let (code, bits) = LITERALS[usize::from(byte)];
+        self.put(u32::from(code), u32::from(bits), out);
     }
 
     /// RFC 1951 §3.2.5 and §3.2.6: a length of 3–258 and a distance of 1–32768.
