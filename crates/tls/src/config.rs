@@ -2,8 +2,8 @@
 
 use base::Duration;
 
-use crate::Sizing;
 use crate::record::MAX_PLAINTEXT;
+use crate::{Message, Sizing};
 
 /// Everything about a connection's TLS that costs bytes, round trips or time. Both ends of a connection are given
 /// the same one.
@@ -107,8 +107,11 @@ pub enum Signature {
 /// How handshake messages are put in records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packing {
-    /// As few records as possible, as BoringSSL does where messages are enciphered; those that are not it puts in a record each.
+    /// As few records as possible, as NSS does.
     Coalesced,
+    /// As few records as possible for messages that are enciphered, which in TLS 1.2 is only Finished; a record, or several, for each of the
+    /// others: as BoringSSL does, and so the live world.
+    CoalescedIfEnciphered,
     /// A record, or several, a message, as OpenSSL does.
     PerMessage,
 }
@@ -139,7 +142,7 @@ impl Config {
             client_hello_min: 0,
             record_size: MAX_PLAINTEXT,
             sizing: Sizing::Fixed,
-            packing: Packing::Coalesced,
+            packing: Packing::CoalescedIfEnciphered,
             client_compute: Duration::ZERO,
             server_compute: Duration::ZERO,
         }
@@ -154,6 +157,18 @@ impl Config {
     /// Whether data may go with the ClientHello.
     pub(crate) fn is_early(&self) -> bool {
         self.early_data && self.mode == Mode::Tls13Resumed
+    }
+
+    /// Behind which of the server's messages a client that [verifies](Self::verify) asks, without waiting for the rest of the flight: with BoringSSL
+    /// the certificate, or the stapled response that follows it, and in TLS 1.3 the proof that the certificate is the server's.
+    pub(crate) fn verifies_behind(&self) -> Option<Message> {
+        let message = match self.mode {
+            Mode::Tls12Full if self.ocsp_len > 0 => Message::CertificateStatus,
+            Mode::Tls12Full => Message::Certificate,
+            Mode::Tls13Full => Message::CertificateVerify,
+            Mode::Tls12Resumed | Mode::Tls13Resumed => return None,
+        };
+        self.verify.then_some(message)
     }
 
     /// Whether a client speaks before the server's Finished.

@@ -17,7 +17,7 @@
 //! | handshake | from | messages | bytes |
 //! |---|---|---|---|
 //! | TLS 1.2, full | client | ClientHello | 227 |
-//! |  | server | ServerHello, Certificate, ServerKeyExchange, ServerHelloDone | 4434 |
+//! |  | server | ServerHello · Certificate · ServerKeyExchange · ServerHelloDone | 4449 |
 //! |  | client | ClientKeyExchange · ChangeCipherSpec · Finished | 93 |
 //! |  | server | NewSessionTicket · ChangeCipherSpec · Finished | 242 |
 //! | TLS 1.2, resumed | client | ClientHello | 435 |

@@ -371,7 +371,7 @@ impl Session {
         self.skip_peer_change_cipher_spec();
         let hs = &mut self.handshake;
         let mine = hs.script.get(hs.next).is_some_and(|(role, _)| *role == self.role);
-        let verifies = self.config.verify && self.role == Role::Client && self.config.mode.has_certificate();
+        let verifies = self.role == Role::Client && self.config.verifies_behind().is_some();
         if mine && hs.next > 0 && verifies && hs.verdict != Verdict::Given {
             if hs.verdict == Verdict::ExpectCertificate {
                 hs.verdict = Verdict::Due;
@@ -419,7 +419,12 @@ impl Session {
             let len = self.config.message_len(message);
             let message_seal =
                 if message.is_sealed(self.config.mode) { Seal::of(self.config.mode) } else { Seal::None };
-            if message_seal != seal || self.config.packing == Packing::PerMessage {
+            let alone = match self.config.packing {
+                Packing::Coalesced => false,
+                Packing::CoalescedIfEnciphered => message_seal == Seal::None,
+                Packing::PerMessage => true,
+            };
+            if message_seal != seal || alone {
                 self.send_records(&mut packed, HANDSHAKE, seal);
                 seal = message_seal;
             }
@@ -603,6 +608,9 @@ impl Session {
             return Err(Error::UnexpectedRecord(HANDSHAKE));
         }
         self.handshake.finished_received |= message == Message::Finished;
+        if self.role == Role::Client && self.config.verifies_behind() == Some(message) {
+            self.handshake.verdict = Verdict::Due;
+        }
         self.proceed(now);
         Ok(())
     }

@@ -73,10 +73,10 @@ fn round_trips(initial_cwnd: u32, config: Config) -> f64 {
 fn a_chain_that_outgrows_the_initial_window_costs_a_round_trip() {
     let full = |chain_len| Config { chain_len, ..Config::new(Mode::Tls12Full) };
     // TCP 1, TLS 2, and the request's way up.
-    assert_eq!(round_trips(3, full(3_978)), 3.5, "a flight of 4,380 bytes");
-    assert_eq!(round_trips(3, full(3_979)), 4.5, "a byte more");
-    assert_eq!(round_trips(10, full(14_198)), 3.5, "a flight of 14,600 bytes");
-    assert_eq!(round_trips(10, full(14_199)), 4.5, "a byte more");
+    assert_eq!(round_trips(3, full(3_963)), 3.5, "a flight of 4,380 bytes");
+    assert_eq!(round_trips(3, full(3_964)), 4.5, "a byte more");
+    assert_eq!(round_trips(10, full(14_183)), 3.5, "a flight of 14,600 bytes");
+    assert_eq!(round_trips(10, full(14_184)), 4.5, "a byte more");
     // A resumption has no chain to send.
     assert_eq!(round_trips(3, full(100_000).resumed()), 2.5);
     assert_eq!(round_trips(3, Config::new(Mode::Tls13Full)), 3.5, "4,526 bytes outgrow three segments");

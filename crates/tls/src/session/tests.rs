@@ -168,7 +168,7 @@ const FLIGHTS: [(&str, Mode, bool, &[Flight]); 5] = [
         false,
         &[
             (true, "ClientHello", 227),
-            (false, "ServerHello, Certificate, ServerKeyExchange, ServerHelloDone", 4_434),
+            (false, "ServerHello · Certificate · ServerKeyExchange · ServerHelloDone", 4_449),
             (true, "ClientKeyExchange · ChangeCipherSpec · Finished", 93),
             (false, "NewSessionTicket · ChangeCipherSpec · Finished", 242),
         ],
@@ -323,18 +323,53 @@ fn messages_have_the_sizes_that_openssl_sends() {
 #[test]
 fn a_longer_chain_adds_exactly_its_bytes() {
     for (mode, overhead) in [(Mode::Tls12Full, 5), (Mode::Tls13Full, 22)] {
+        let packed = Config { packing: Packing::Coalesced, chain_len: 2_000, ..Config::new(mode) };
         let flight = |config: Config| Pair::established(&config).flights[1].1;
-        let with = |chain_len| flight(Config { chain_len, ..Config::new(mode) });
+        let with = |chain_len| flight(Config { chain_len, ..packed.clone() });
         let base = with(2_000);
         assert_eq!(with(2_001), base + 1);
         assert_eq!(with(5_609), base + 3_609);
         assert_eq!(with(102_000), base + 100_000 + 6 * overhead, "seven records");
-        let small = |record_size| flight(Config { record_size, chain_len: 2_000, ..Config::new(mode) });
-        let packed = base - if mode.is_tls13() { 127 + 6 + 22 } else { 5 };
-        assert_eq!(small(1_369), base + (packed.div_ceil(1_369) - 1) * overhead);
-        // A record a message, as OpenSSL has it: four where there was one.
-        let each = flight(Config { packing: Packing::PerMessage, chain_len: 2_000, ..Config::new(mode) });
-        assert_eq!(each, base + 3 * overhead);
+        let small = flight(Config { record_size: 1_369, ..packed.clone() });
+        let record = base - if mode.is_tls13() { 127 + 6 + 22 } else { 5 };
+        assert_eq!(small, base + (record.div_ceil(1_369) - 1) * overhead);
+    }
+}
+
+/// Of four messages that one record can hold OpenSSL makes four records, and BoringSSL four if they are not enciphered.
+#[test]
+fn a_flight_has_as_many_records_as_its_server_makes() {
+    use Packing::{Coalesced, CoalescedIfEnciphered, PerMessage};
+    for (mode, overhead, of_boringssl) in [(Mode::Tls12Full, 5, PerMessage), (Mode::Tls13Full, 22, Coalesced)]
+    {
+        let flight = |packing| Pair::established(&Config { packing, ..Config::new(mode) }).flights[1].1;
+        assert_eq!(flight(PerMessage), flight(Coalesced) + 3 * overhead);
+        assert_eq!(flight(CoalescedIfEnciphered), flight(of_boringssl));
+    }
+}
+
+/// What is in a record can be read when that record is whole: a certificate that has one to itself does not wait for the rest of the flight.
+#[test]
+fn a_certificate_in_a_record_of_its_own_is_there_before_the_flight() {
+    for (packing, waits) in [(Packing::Coalesced, true), (Packing::CoalescedIfEnciphered, false)] {
+        let config = Config { packing, verify: true, ..Config::new(Mode::Tls12Full) };
+        let mut pair = Pair::new(&config);
+        while let Some(chunk) = pair.client.poll_transmit(pair.now, u64::MAX) {
+            pair.server.handle_input(pair.now, chunk).unwrap();
+        }
+        let mut flight = ChunkQueue::new();
+        while let Some(chunk) = pair.server.poll_transmit(pair.now, u64::MAX) {
+            flight.push(chunk);
+        }
+        let mut deliver = |keep: u64| {
+            while flight.len() > keep {
+                let chunk = flight.pop(flight.len() - keep).unwrap();
+                pair.client.handle_input(pair.now, chunk).unwrap();
+            }
+            pair.client.poll_certificate()
+        };
+        assert_eq!(deliver(1), !waits, "the last byte is missing, {packing:?}");
+        assert_eq!(deliver(0), waits, "it has come, {packing:?}");
     }
 }
 
@@ -557,20 +592,19 @@ fn materialise(stream: &ChunkQueue) -> Vec<u8> {
 
 fn arbitrary_config() -> impl Strategy<Value = Config> {
     let mode = proptest::sample::select(MODES.to_vec());
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let packing = [Packing::Coalesced, Packing::CoalescedIfEnciphered, Packing::PerMessage];
+    let flags = (any::<bool>(), any::<bool>(), proptest::sample::select(packing.to_vec()));
     (mode, flags, 1u32..20_000, 0u32..40_000, 0u32..3_000, 0u64..2_000).prop_map(
-        |(mode, (false_start, early_data, per_message), record_size, chain_len, ocsp_len, compute_us)| {
-            Config {
-                false_start,
-                early_data,
-                packing: if per_message { Packing::PerMessage } else { Packing::Coalesced },
-                record_size,
-                chain_len,
-                ocsp_len,
-                client_compute: Duration::from_micros(compute_us),
-                server_compute: Duration::from_micros(compute_us / 2),
-                ..Config::new(mode)
-            }
+        |(mode, (false_start, early_data, packing), record_size, chain_len, ocsp_len, compute_us)| Config {
+            false_start,
+            early_data,
+            packing,
+            record_size,
+            chain_len,
+            ocsp_len,
+            client_compute: Duration::from_micros(compute_us),
+            server_compute: Duration::from_micros(compute_us / 2),
+            ..Config::new(mode)
         },
     )
 }
