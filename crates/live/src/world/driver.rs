@@ -10,7 +10,7 @@ use page::Page;
 
 use super::Error;
 use super::connection::Connection;
-use super::dns::{Ended, Resolver};
+use super::dns::{Addresses, Ended, Resolver};
 use super::fault::Misfortune;
 use super::kernel::Knob;
 use super::stage::Stage;
@@ -125,9 +125,10 @@ impl<'s, 'p: 's> Driver<'s, 'p> {
 impl Driver<'_, '_> {
     /// The addresses of all hosts, or of those that are named by theirs.
     pub fn known_addresses(&self, all: bool) -> Vec<Option<IpAddr>> {
-        let address = |host: &page::Host| {
-            let literal = host.name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-            self.stage.address(&host.name).filter(|_| all || literal)
+        let address = |host: &page::Host| match (literal(host), self.stage.addresses(&host.name)?) {
+            (Some(IpAddr::V6(_)), Addresses { v6: Some(v6), .. }) => Some(v6.into()),
+            (Some(_), Addresses { v4, .. }) => Some(v4.into()),
+            (None, _) => self.stage.address(&host.name).filter(|_| all),
         };
         self.page.hosts.iter().map(address).collect()
     }
@@ -146,6 +147,11 @@ impl Driver<'_, '_> {
             None => self.browser.handle_resolved(now, host, first.is_some()),
         }
     }
+}
+
+/// The address that a host's name already is (RFC 3986 section 3.2.2: one of IPv6 stands in brackets).
+fn literal(host: &page::Host) -> Option<IpAddr> {
+    host.name.trim_matches(['[', ']']).parse().ok()
 }
 
 impl Running<'_, '_> {
@@ -291,7 +297,8 @@ impl Running<'_, '_> {
     fn connect(&mut self, now: Instant, id: client::ConnectionId, host: u32) {
         let secured = self.driver.stage.secured(host);
         let port = self.driver.page.hosts[host as usize].port;
-        let opened = match self.address(id).or(self.addresses[host as usize]) {
+        let chosen = self.driver.browser.connections().nth(id as usize).and_then(|record| record.address);
+        let opened = match self.address(host, chosen) {
             None => Err("its address is not known".to_owned()),
             Some(ip) => {
                 let (to, paced) = (SocketAddr::new(ip, port), self.driver.setup.client_tcp.pacing);
@@ -309,9 +316,14 @@ impl Running<'_, '_> {
         }
     }
 
-    /// The address that the client has chosen for a connection, where it knows several.
-    fn address(&self, id: client::ConnectionId) -> Option<IpAddr> {
-        self.driver.browser.connections().nth(id as usize).and_then(|record| record.address)
+    /// Where a host's server is: at the address that the client has chosen, where it knows several. What is in a name is the recording's;
+    /// here another stands for it.
+    fn address(&self, host: u32, chosen: Option<IpAddr>) -> Option<IpAddr> {
+        let known = self.addresses[host as usize];
+        match literal(&self.driver.page.hosts[host as usize]) {
+            Some(_) => known,
+            None => chosen.or(known),
+        }
     }
 
     fn finish(mut self) -> Near {
@@ -320,7 +332,7 @@ impl Running<'_, '_> {
         let (ended, browser, past) = (self.now(), &self.driver.browser, &self.past.done);
         let all = || self.past.connections.iter().chain(&self.connections);
         let connections = past.records(browser).zip(all()).map(|(record, connection)| {
-            let address = record.address.or(self.addresses[record.host as usize]);
+            let address = self.address(record.host, record.address);
             let address = address.map(|a| a.to_string()).unwrap_or_default();
             let (client, server) = (connection.stats.clone(), tcp::Stats::default());
             load::Connection { record, address, client, server }

@@ -87,6 +87,18 @@ fn a_page_arrives_whole_over_every_transport() {
     }
 }
 
+/// A recording may name a host by its address. That is nobody's here; a server with an address of ours stands for it.
+#[test]
+fn a_host_that_is_named_by_its_address_is_there_without_a_look_up() {
+    let (Some(world), mut page) = (world(), page()) else { return };
+    page.hosts[1].name = "192.0.2.7".into();
+    let run = world.load(&page, &setup(Transport::Http1), 1).unwrap();
+    assert_complete(&page, &run);
+    for (resource, request) in page.resources.iter().zip(&run.load.requests) {
+        assert!(resource.host != 1 || request.timing.expect("asked for").dns.is_none());
+    }
+}
+
 /// A look-up and a handshake cross the link: neither is faster than its round trips.
 #[test]
 fn the_link_is_between_the_browser_and_everything_else() {

@@ -71,6 +71,21 @@ fn a_host_with_an_address_of_ipv6_is_loaded_over_it_and_another_is_not() {
     }
 }
 
+/// A host that is named by an address of one family has a server of that family, though its server has the other, too.
+#[test]
+fn a_host_that_is_named_by_its_address_is_of_that_family() {
+    let Some(world) = world_of_both() else { return };
+    for (name, address) in [("[2001:db8:7::7]", V6), ("192.0.2.7", V4)] {
+        let mut page = page_of_two();
+        page.hosts[0].name = name.into();
+        let mut setup = setup_of(Route::Same, None);
+        setup.ipv6 = Some(Ipv6 { which: Which::Share(1.0), route: Route::Same });
+        let run = world.load(&page, &setup, 1).unwrap();
+        assert_complete(&page, &run);
+        assert_eq!(carried_by(&run.load), address);
+    }
+}
+
 #[test]
 fn a_route_to_ipv6_has_the_tcp_of_the_setup_too() {
     let Some(world) = world_of_both() else { return };
