@@ -77,6 +77,7 @@ pub use push::PushTally;
 pub use race::{RaceClock, Racing};
 pub use request::{Ask, Priority, Request, RequestId, SentOn, Timing, priority};
 use resolver::Resolver;
+pub use resolver::literal;
 pub use retry::{Failure, Interrupted, Left, Retry, StaleRule};
 pub use secure::{Handshakes, Secure};
 pub use timer::Timeouts;

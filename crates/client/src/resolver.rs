@@ -46,7 +46,7 @@ impl Resolver {
         let first: Vec<u32> =
             names.iter().enumerate().map(|(i, name)| *seen.entry(*name).or_insert(i as u32)).collect();
         let name = |name: &&str| {
-            let address = address(name);
+            let address = literal(name);
             let state = if address.is_some() { State::Found } else { State::Unknown };
             let (is_address, addresses) = (address.is_some(), address.into_iter().collect());
             Name { state, addresses, families: Vec::new(), is_address }
@@ -167,7 +167,7 @@ impl Resolver {
     }
 }
 
-/// The address that a host's name already is (RFC 3986 §3.2.2: one of IPv6 stands in brackets).
-fn address(name: &str) -> Option<IpAddr> {
+/// The address that a host's name already is (RFC 3986 §3.2.2: one of IPv6 stands in brackets). Such a host is never looked up.
+pub fn literal(name: &str) -> Option<IpAddr> {
     name.trim_matches(['[', ']']).parse().ok()
 }

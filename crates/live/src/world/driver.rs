@@ -125,11 +125,12 @@ impl<'s, 'p: 's> Driver<'s, 'p> {
 impl Driver<'_, '_> {
     /// The addresses of all hosts, or of those that are named by theirs.
     pub fn known_addresses(&self, all: bool) -> Vec<Option<IpAddr>> {
-        let address = |host: &page::Host| match (literal(host), self.stage.addresses(&host.name)?) {
-            (Some(IpAddr::V6(_)), Addresses { v6: Some(v6), .. }) => Some(v6.into()),
-            (Some(_), Addresses { v4, .. }) => Some(v4.into()),
-            (None, _) => self.stage.address(&host.name).filter(|_| all),
-        };
+        let address =
+            |host: &page::Host| match (client::literal(&host.name), self.stage.addresses(&host.name)?) {
+                (Some(IpAddr::V6(_)), Addresses { v6: Some(v6), .. }) => Some(v6.into()),
+                (Some(_), Addresses { v4, .. }) => Some(v4.into()),
+                (None, _) => self.stage.address(&host.name).filter(|_| all),
+            };
         self.page.hosts.iter().map(address).collect()
     }
 
@@ -147,11 +148,6 @@ impl Driver<'_, '_> {
             None => self.browser.handle_resolved(now, host, first.is_some()),
         }
     }
-}
-
-/// The address that a host's name already is (RFC 3986 section 3.2.2: one of IPv6 stands in brackets).
-fn literal(host: &page::Host) -> Option<IpAddr> {
-    host.name.trim_matches(['[', ']']).parse().ok()
 }
 
 impl Running<'_, '_> {
@@ -320,7 +316,7 @@ impl Running<'_, '_> {
     /// here another stands for it.
     fn address(&self, host: u32, chosen: Option<IpAddr>) -> Option<IpAddr> {
         let known = self.addresses[host as usize];
-        match literal(&self.driver.page.hosts[host as usize]) {
+        match client::literal(&self.driver.page.hosts[host as usize].name) {
             Some(_) => known,
             None => chosen.or(known),
         }
